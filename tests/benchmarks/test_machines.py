@@ -15,7 +15,7 @@ def test_two_kernels_give_the_same_items_and_intervals(tmp_path):
 
     if not any(info.get("internal_api") == "openblas" for info in threadpool_info()):
         pytest.skip("NumPy does not use OpenBLAS here: there are no kernels to choose from")
-    path = str(save_scores(simulate(40, 80, 3, seed=2), tmp_path / "scores.parquet"))
+    path = str(save_scores(simulate(24, 40, 3, seed=2), tmp_path / "scores.parquet"))
     first, other = (
         in_process({"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": threads}, [path], METHODS)
         for kernel, threads in (("Haswell", "1"), ("Prescott", "2"))

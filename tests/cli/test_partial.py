@@ -104,14 +104,14 @@ def test_a_damaged_folder_is_repaired(ok, cli, scores, answers, asked, tmp_path)
 
 
 def test_a_table_with_holes_goes_through_every_command(ok, cli, answers, asked):
-    table = simulate(24, 200, seed=3)
+    table = simulate(20, 80, seed=3)
     values = table.values.copy()
-    values[np.random.default_rng(0).random(values.shape) < 0.01] = np.nan
+    values[np.random.default_rng(0).random(values.shape) < 0.02] = np.nan
     save_scores(replace(table, values=values), "holes.parquet")
     missing = int(np.isnan(values).sum())
     lost = int(np.isnan(values).any(axis=0).sum())
     said = ok("audit", "holes.parquet", "--details")
-    assert f"--drop incomplete would leave out {lost} of 200 items" in " ".join(said.split())
+    assert f"--drop incomplete would leave out {lost} of 80 items" in " ".join(said.split())
     few = ("-m", "greedy-ridge", "--repeats", 3)
     pack = ("pack", "holes.parquet", *few, "-n", 20, "-o", "a.few", "--no-backtest", "--json")
     for words in (("compare", "holes.parquet", *few, "-n", 20, "--json"), pack):
@@ -127,4 +127,4 @@ def test_a_table_with_holes_goes_through_every_command(ok, cli, answers, asked):
     assert len(ranked["targets"]) == 3
     assert any("model-03" in one and "were filled in" in one for one in ranked["warnings"])
     said = ok("audit", "holes.parquet", "--drop", "incomplete", "-o", "whole.parquet")
-    assert f"incomplete: {lost} of 200 items left out" in said
+    assert f"incomplete: {lost} of 80 items left out" in said

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import fewbench
 from fewbench import _progress as progress
+from fewbench.evaluation import Stop
 from fewbench.evaluation.costs import Cost
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
@@ -153,3 +154,13 @@ def test_answers_are_counted_within_a_batch(monkeypatch):
         counts = [int(re.match(r"new: (\d+) of 30 items", line)[1]) for line in lines]
         assert list(dict.fromkeys(counts)) == list(range(1, 31))  # in batches of 10 and 16, or 20
         assert "score 100.0%" in lines[15]
+
+
+def test_within_a_batch_no_interval_is_made_though_one_ends_the_run(monkeypatch):
+    monkeypatch.setattr("fewbench.runners.driving.SOON", 0.0)
+    lines, stop = [], Stop(items=30, half_width=0.01)
+    shown = ProgressLine(lines.append, clock=lambda: 0.0)  # there is never time for one more
+    runner = FunctionRunner(lambda item: 1.0)
+    run_with(runner, TABLE, "random", stop, targets=["new"], on_progress=shown)
+    fresh = [line.split()[1] for line in lines if "interval" in line and " at " not in line]
+    assert sorted(set(fresh)) == ["10", "20", "30"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench.decide.operands import contrast, operand
+from fewbench.decide.differences import contrast
+from fewbench.decide.operands import operand
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.testing import simulate
@@ -71,6 +72,15 @@ def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
     )
     with pytest.raises(FewbenchError, match="two models are needed"):
         fewbench.run_versus(sources, {names[0]: models[names[0]]}, 40)
+
+
+def test_a_run_is_not_decided_within_a_batch(monkeypatch):
+    """Where one model is a batch ahead; answers that are taken as they come change nothing."""
+    table = simulate(46, 300, seed=0)
+    models = {table.model_ids[at]: table.to_frame().iloc[at].get for at in (43, 36)}
+    whole = fewbench.run_versus(table.take(models=range(26)), models, 40)
+    monkeypatch.setattr("fewbench.runners.driving.SOON", 0)
+    assert fewbench.run_versus(table.take(models=range(26)), models, 40) == whole
 
 
 @pytest.mark.parametrize("method", [METHOD, "random", "greedy-ridge"])

@@ -109,7 +109,7 @@ def test_models_that_ran_little_are_left_out_with_a_warning():
 
 
 def test_of_two_models_the_bound_is_that_of_one_test():
-    two = Errors.of(np.array([[0, 0.1], [0.1, 0]]))
+    two = Errors.from_matrix(np.array([[0, 0.1], [0.1, 0]]))
     reach = np.full(10, two.inverse[0, 1] * np.sqrt(two.covariance[0, 0] * 4))
     assert two.quantile(reach, LEVEL) == pytest.approx(1.6448536, abs=1e-6)
 

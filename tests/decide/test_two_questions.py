@@ -10,7 +10,8 @@ from scipy.stats import beta
 from scipy.stats import t as student
 
 import fewbench
-from fewbench.decide.operands import contrast, operand, task_contrasts
+from fewbench.decide.differences import contrast, task_contrasts
+from fewbench.decide.operands import operand
 from fewbench.evaluation import Evaluation
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate

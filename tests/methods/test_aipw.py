@@ -6,11 +6,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fewbench.errors import MethodError
-from fewbench.methods import Answers, Subset, find_method
+from fewbench.methods import Answers, Subset
 from fewbench.methods.prediction.aipw import AIPW
 from fewbench.testing import simulate
-from fewbench.uncertainty.replay import replay
 
 
 def table(n_sources, n_targets, n_items, average="micro", **kind):
@@ -74,10 +72,3 @@ def test_a_task_of_which_all_items_were_run_is_exact(folds):
     at = np.concatenate([np.flatnonzero(sources.task_of == 1), more])
     said = estimate(AIPW(folds=folds), sources, targets, at)
     np.testing.assert_allclose(said.tasks[:, 1], targets.task_scores()[:, 1])
-
-
-@pytest.mark.parametrize("text", ["random+aipw(alpha=-1)", "random+aipw(folds=0)"])
-def test_a_setting_out_of_range_is_an_error(text):
-    sources, targets = table(5, 1, 10)
-    with pytest.raises(MethodError, match=r"-1|folds is 0"):
-        replay(find_method(text), sources, targets, 4, 0)

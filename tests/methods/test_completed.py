@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fewbench.algorithms.completion.low_rank import fit_low_rank
-from fewbench.errors import MethodError
 from fewbench.methods import Answers, Subset
 from fewbench.methods.prediction.abilities import PIRT
 from fewbench.methods.prediction.completed import (
@@ -72,9 +71,3 @@ def test_scores_tasks_and_items_are_those_of_the_model(average):
     full = model.average(at, told.scores, sources.item_weights[:, None])[:, 0]
     np.testing.assert_allclose(said.scores, full)
     assert fitted.predict(told, tasks=False).tasks is None
-
-
-def test_a_negative_rank_is_an_error():
-    scores = simulate(5, 10)
-    with pytest.raises(MethodError, match="rank is -1"):
-        LowRankCompletion(rank=-1).fit(scores, Subset(items=tuple(scores.item_ids[:2])), 0)

@@ -6,13 +6,11 @@ from scipy.special import expit, logit
 
 from fewbench.algorithms.choice.linear_choice import forward_selection, lasso_support
 from fewbench.algorithms.completion.low_rank import principal_components
-from fewbench.errors import MethodError
-from fewbench.methods import Answers, Subset, find_method
+from fewbench.methods import Answers, Subset
 from fewbench.methods.prediction.completed import RANKS, STEPS, AnchorLines, Imputation
 from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.uncertainty.replay import replay
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])
@@ -122,18 +120,3 @@ def test_the_score_is_the_mean_of_what_is_imputed_for_one_source_too():
     alone = Imputation().fit(sources.take(models=[7]), subset, 0).predict(told).scores
     expected = (told.scores.sum(axis=1) + np.delete(sources.values[7], at).sum()) / 40
     np.testing.assert_allclose(alone, expected)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "greedy(alpha=0)+mean",
-        "greedy(alpha=-1)+mean",
-        "random+imputation(rank=-1)",
-        "random+imputation(steps=0)",
-    ],
-)
-def test_a_setting_out_of_range_is_an_error(text):
-    table = simulate(6, 10)
-    with pytest.raises(MethodError):
-        replay(find_method(text), table.take(models=range(5)), table.take(models=[5]), 4, 0)

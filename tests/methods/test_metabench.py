@@ -6,7 +6,6 @@ import pytest
 from fewbench.algorithms.additive_spline import fit_additive_spline
 from fewbench.algorithms.choice.subset_search import divisions, ridge_losses
 from fewbench.algorithms.irt import fit_irt
-from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, Subset
 from fewbench.methods.prediction.abilities import Ability
 from fewbench.methods.selection.core_sets import BestOfRandom, Informative, RidgeSearch
@@ -66,25 +65,6 @@ def test_the_macro_average_decides():
     assert chosen != BestOfRandom(500).select(scores, 8, 0).items
 
 
-@pytest.mark.parametrize(
-    ("selector", "text"),
-    [
-        (BestOfRandom(subsets=0), "subsets is 0"),
-        (RidgeSearch(subsets=0), "subsets is 0"),
-        (Informative(subsets=0), "subsets is 0"),
-    ],
-)
-def test_settings_out_of_range_are_refused(selector, text):
-    with pytest.raises(MethodError, match=text):
-        selector.select(simulate(8, 10), 3, 0)
-
-
-@pytest.mark.parametrize("selector", [BestOfRandom(), RidgeSearch(), Informative()])
-def test_two_sources_are_too_few_to_hold_one_out(selector):
-    with pytest.raises(MethodError, match="2 source models, and 3 are needed"):
-        selector.select(simulate(2, 10), 3, 0)
-
-
 # -- what is predicted ---------------------------------------------------------------------------
 
 
@@ -120,15 +100,3 @@ def test_targets_beyond_the_sources_are_beyond_them():
     assert said[0] > sources.full_scores().max() + 0.05
     assert said[0] == pytest.approx(targets.full_scores()[0], abs=0.2)  # of 0.27 beyond
     assert said[0] < said[1] <= 1.0
-
-
-def test_splines_refuse_two_sources():
-    scores = simulate(2, 10)
-    with pytest.raises(MethodError, match="2 source models, and 3 are needed"):
-        Ability().fit(scores, Subset(items=tuple(scores.item_ids[:3])), 0)
-
-
-def test_an_unknown_word_is_refused():
-    scores = simulate(8, 10)
-    with pytest.raises(MethodError, match="uses is 'theta'"):
-        Ability(uses="theta").fit(scores, Subset(items=tuple(scores.item_ids[:3])), 0)

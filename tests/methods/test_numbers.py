@@ -1,4 +1,4 @@
-"""Settings that are numbers: of every part and method, what cannot be is said and named."""
+"""Settings: of every part and method, what cannot be is said and named; too few sources, too."""
 
 import re
 from dataclasses import fields
@@ -110,3 +110,40 @@ def test_bounds_are_included_and_what_is_left_out_is_no_number():
     for value in (0.999, NAN, INF):
         with pytest.raises(MethodError, match=r"hint: use 1 or more, but finite"):
             check_number("x", value, 1)
+
+
+REFUSED = [
+    *(("collaborative", "similar_sources", 0), ("collaborative", "alpha", 1.5)),
+    *(("collaborative", "rounds", 0), ("collaborative", "low_importance", 0.0)),
+    *(("collaborative", "quantile", -0.1), ("collaborative", "minimum", -1)),
+    *(("collaborative", "most_items", -1), ("collaborative", "prediction", "other")),
+    *(("fluid", "step", 0), ("fluid", "until", 0.0), ("fluid", "until", 2.0)),
+    *(("fluid", "estimate", "mean"), ("tailored", "probe", 0), ("tailored", "company", "kin")),
+    *(("aipw", "alpha", -1), ("aipw", "folds", 0), ("greedy", "alpha", 0), ("greedy", "alpha", -1)),
+    *(("imputation", "rank", -1), ("imputation", "steps", 0), ("completion", "rank", -1)),
+    *(("best-of-random", "subsets", 0), ("ridge-search", "subsets", 0)),
+    *(("informative", "subsets", 0), ("ability", "uses", "theta")),
+]
+
+
+@pytest.mark.parametrize(("name", "setting", "value"), REFUSED)
+def test_what_is_out_of_range_or_no_word_is_refused(tables, name, setting, value):
+    method = method_of(name, {**CHEAP.get(name, {}), setting: value})
+    with pytest.raises(MethodError, match=setting) as caught:
+        replay(method, *tables, 8, 0)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["fluid", "random+ridge"])
+def test_one_source_is_too_few(tables, text):
+    with pytest.raises(MethodError, match=r"2 (source models|are needed)"):
+        replay(find_method(text), tables[0].take(models=[0]), tables[1], 8, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["random+ability", "best-of-random+mean", "ridge-search+mean", "informative+mean"],
+)
+def test_two_sources_are_too_few_to_hold_one_out(tables, text):
+    with pytest.raises(MethodError, match="2 source models, and 3 are needed"):
+        replay(find_method(text), tables[0].take(models=[0, 1]), tables[1], 8, 0)

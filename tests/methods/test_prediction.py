@@ -126,12 +126,6 @@ def test_sources_that_all_answer_the_same_leave_their_mean():
             np.testing.assert_allclose(said.tasks, [scores.task_scores().mean(axis=0)] * 2)
 
 
-def test_regression_of_one_source_is_an_error():
-    scores = simulate(3, 10).take(models=[0])
-    with pytest.raises(MethodError, match="2 are needed"):
-        Regression(Ridge()).fit(scores, subset_at(scores, np.arange(3)), 0)
-
-
 def test_pca_is_that_of_scikit_learn_and_capped():
     from sklearn.decomposition import PCA as SklearnPCA
 

@@ -9,7 +9,7 @@ import pytest
 import fewbench
 from fewbench.checks import audit
 from fewbench.methods.sources import are_alike, independent_sources, source_groups
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import from_arrays
 from fewbench.study.splits import SplitSettings, make_split
 from fewbench.testing import simulate, simulate_run
@@ -100,7 +100,7 @@ def test_runs_by_name_are_held_out_together():
 
 @real
 def test_models_of_a_run_whose_names_say_nothing_are_warned_of():
-    scores = read(DATA / "training_runs.npz").scores
+    scores = import_results(DATA / "training_runs.npz").scores
     run = scores.take(models=range(25))
     assert not are_alike(run)  # its family is known
     assert are_alike(unnamed(run))
@@ -125,7 +125,7 @@ def test_unrelated_models_are_not_warned_of():
 @real
 def test_another_run_from_checkpoints_of_one():
     """25 checkpoints of run A as sources, the checkpoints of runs C and D as targets."""
-    scores = read(DATA / "training_runs.npz").scores
+    scores = import_results(DATA / "training_runs.npz").scores
     sources, covered, errors = scores.take(models=range(25)), 0, []
     for row in range(31, 43):
         answers = dict(zip(scores.item_ids, scores.values[row], strict=True))

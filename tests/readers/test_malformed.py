@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import FewbenchError
-from fewbench.readers import Columns, read
+from fewbench.readers import Columns, import_results
 from fewbench.scores import from_arrays, save_scores
 
 from .conftest import whole
@@ -481,6 +481,6 @@ def test_malformed(case, tmp_path, logs):
     make, message = MALFORMED[case]
     path, options = make(tmp_path, logs)
     with pytest.raises(FewbenchError, match=re.escape(message)) as caught:
-        read(path, **options)
+        import_results(path, **options)
     # A message names the file, or the model, item or task; every file here is "bad" or a log.
     assert re.search(r"bad\.|samples_|results_|log\.txt|model|item|task", str(caught.value))

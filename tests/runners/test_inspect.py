@@ -652,7 +652,7 @@ class TestReplies:
         assert expected in warnings if said else " replies " not in warnings
         # The same by hand, with the log.
         logs = tmp_path / "run" / "logs"
-        reading = fewbench.readers.read(logs, like=scores)
+        reading = fewbench.import_results(logs, like=scores)
         for strict in (True, False):
             by_hand = Evaluation(scores, "random", 8)
             if strict and said:

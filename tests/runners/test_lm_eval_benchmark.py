@@ -190,7 +190,7 @@ def test_runs_become_the_source_models_of_the_next(zoo, tasks, tmp_path):
         given = arguments(zoo, "evenly")
         run_lm_eval(None, "auto", 8, given, models=models, folder=folder, seed=at)
     scores = add(folders)
-    assert scores.run.sum(axis=1).tolist() == [8, 8, 8]
+    assert scores.is_run.sum(axis=1).tolist() == [8, 8, 8]
     given = arguments(zoo, "evenly")[:2]
     models = {"new": made.scripted(NEW)}
     result = run_lm_eval(scores, "auto", 18, given, models=models, folder=tmp_path / "run")

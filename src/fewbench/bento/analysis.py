@@ -262,7 +262,7 @@ class TaskAnalysis(Shown):
 
     def _by_formula(self, results: TaskResults) -> FloatArray:
         assert self.selection.formula is not None
-        return self.selection.formula.of(results.scores, results.tasks)
+        return self.selection.formula.estimate(results.scores, results.tasks)
 
     def _ridge(self, results: TaskResults) -> dict[str, Any] | None:
         """NRMSE of the ridge formula if the estimate is the plain score."""

@@ -104,8 +104,7 @@ def read_run(
     evaluations: list[Evaluation] = []
     notes: tuple[str, ...] = ()
     if not isinstance(given, Scores):
-        common, _, notes = on_common_items(*given) if given else ((), None, ())
-        evaluations = [each for each in common if isinstance(each, Evaluation)]
+        evaluations, _, notes = on_common_items(given)
     scores = given if isinstance(given, Scores) else _scores_of(evaluations)
     if scores.origin is not None:
         raise EvaluationError(
@@ -281,7 +280,7 @@ def _again(
         together.estimating.errors_folder = folder
         for checkpoint in group:
             if checkpoint.evaluation is not None:
-                together.adopt(checkpoint.evaluation, checkpoint.name)
+                together.adopt(checkpoint.evaluation.entries, [checkpoint.name])
             else:
                 options = None if checkpoint.options is None else checkpoint.options[None]
                 together.record.add_round(checkpoint.name, checkpoint.items)

@@ -15,8 +15,9 @@ from fewbench._warned import issue
 from fewbench.algorithms import ties
 from fewbench.decide.allocation import chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
+from fewbench.decide.differences import contrast, judged
 from fewbench.decide.multiple import adjusted_p_values
-from fewbench.decide.operands import Given, Operand, contrast, judged, operand, warnings_of
+from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track
@@ -103,15 +104,15 @@ def track(
     """
     check_level(level)
     kept_in: Path | None = None
-    of: Scores | Sequence[Evaluation]
+    followed: Scores | Sequence[Evaluation]
     if isinstance(checkpoints, str | os.PathLike):
         kept_in = Path(checkpoints)
-        of = open_folder(kept_in, scores)
+        followed = open_folder(kept_in, scores)
     elif isinstance(checkpoints, Evaluation):
-        of, kept_in = [checkpoints], checkpoints.folder
+        followed, kept_in = [checkpoints], checkpoints.folder
     else:
-        of = checkpoints
-    training_run = read_run(of, run, steps, kept_in)
+        followed = checkpoints
+    training_run = read_run(followed, run, steps, kept_in)
     if run is None and kept_in is not None:
         training_run = replace(training_run, name=kept_in.resolve().name)
     span = training_run.scores.scale.span

@@ -7,7 +7,7 @@ from pydantic import ConfigDict
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
-from fewbench.decide.operands import frame_of
+from fewbench.decide.differences import frame_of
 from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit

@@ -7,8 +7,9 @@ from pydantic import ConfigDict
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
+from fewbench.decide.differences import frame_of
 from fewbench.decide.multiple import ADJUSTS, Adjust
-from fewbench.decide.operands import Pairing, frame_of
+from fewbench.decide.pairing import Pairing
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.decide.words import AS_MODELS, beyond, looks, more_items, needed, on_these, seen
 from fewbench.evaluation.interval import Interval

@@ -94,7 +94,7 @@ class Opened:
         return cls(method, limits, seed, subset, reason)
 
     @classmethod
-    def of(cls, header: Header, method: Method | None) -> "Opened":
+    def from_header(cls, header: Header, method: Method | None) -> "Opened":
         """Return the settings of a saved evaluation; `method` for one outside the catalogue."""
         provenance = header.provenance
         return cls(

@@ -107,8 +107,8 @@ class Estimating:
         past, estimates = past_scores(scores.whole), Estimates()
         general: list[str] | None = None
         for row, name in enumerate(names):
-            score = Scored.of(prediction, row, record.answers(name), scores)
-            uncertainty = self.judge.of(score)
+            score = Scored.from_row(prediction, row, record.answers(name), scores)
+            uncertainty = self.judge.uncertainty(score)
             self._narrow[name] = uncertainty.ends_run
             gaps = gap_notes(record, name, scores)
             notes = progress_notes(
@@ -258,7 +258,7 @@ def make_estimate(
         tasks=dict(zip(names, scale.from_unit(tasks).tolist(), strict=True)),
         task_intervals={
             name: None if task is None else Interval.between(scale.from_unit(task.interval(level)))
-            for name, task in zip(names, judge.of_tasks(scored, uncertainty), strict=True)
+            for name, task in zip(names, judge.task_uncertainties(scored, uncertainty), strict=True)
         },
         **ranks,
         items_run=n,

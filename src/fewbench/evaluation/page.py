@@ -264,14 +264,14 @@ def _basis(estimate: Estimate, tab: str, unit: Unit, evaluation: Evaluation | No
 
 def _more_items(estimate: Estimate, unit: Unit) -> list[str]:
     """Return what more items would give, of an interval that follows from their number."""
-    n, of = estimate.items_run, estimate.items_total
-    if estimate.interval_kind not in ("exact", "betting", "sampled") or n >= of:
+    n, n_items = estimate.items_run, estimate.items_total
+    if estimate.interval_kind not in ("exact", "betting", "sampled") or n >= n_items:
         return []
-    half = (estimate.interval.high - estimate.interval.low) / 2
+    half, left = (estimate.interval.high - estimate.interval.low) / 2, 1 / n - 1 / n_items
     widths = [
-        f"± {unit.points(half * ((1 / more - 1 / of) / (1 / n - 1 / of)) ** 0.5)} with {more:,}"
+        f"± {unit.points(half * ((1 / more - 1 / n_items) / left) ** 0.5)} with {more:,}"
         for more in (2 * n, 4 * n)
-        if more < of
+        if more < n_items
     ]
     return [f"More items would give about {' and '.join(widths)}."] if widths else []
 

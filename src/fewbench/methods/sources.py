@@ -109,7 +109,7 @@ def missing_note(scores: Scores) -> list[str]:
     """Return how many cells are missing and how models that lack some are judged, if any do."""
     if not scores.has_missing:
         return []
-    missing = scores.n_models * scores.n_items - int(scores.run.sum())
+    missing = scores.n_models * scores.n_items - int(scores.is_run.sum())
     share = missing / (scores.n_models * scores.n_items)
     without = np.flatnonzero(~is_known(scores))
     note = (

@@ -165,7 +165,7 @@ def look(path: Paths, form: str | None = None) -> FoundFiles:
     return FoundFiles(tuple(sources), form, files, *find_units(files, form))
 
 
-def read(
+def import_results(
     path: Paths | FoundFiles,
     *,
     form: str | None = None,

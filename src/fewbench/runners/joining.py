@@ -94,7 +94,7 @@ def check_limits(
         )
 
 
-def opened(
+def open_or_start(
     folder: Path | None,
     scores: Scores,
     method: str | Method,

@@ -489,7 +489,7 @@ class Plan(Shown):
 
 def title_of(target: str) -> str:
     """Return a relation of targets to the source models as a title."""
-    words = {str(name): of for name, (_, of) in TARGETS.items()}.get(target, target)
+    words = {str(name): title for name, (_, title) in TARGETS.items()}.get(target, target)
     return f"{words[0].upper()}{words[1:]}"
 
 

@@ -225,8 +225,8 @@ def plan(
     notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0
     (choosing, _), (judging, unsaid) = (
-        backtests_by_relation(table, expect, of, seed, level, margin, MOST_TARGETS)
-        for of in (range(CHOOSING), range(CHOOSING, CHOOSING + repeats))
+        backtests_by_relation(table, expect, draws, seed, level, margin, MOST_TARGETS)
+        for draws in (range(CHOOSING), range(CHOOSING, CHOOSING + repeats))
     )
     facts = {
         "models": str(scores.n_models),

@@ -127,7 +127,7 @@ class Scored:
     is_plain: bool = False
 
     @classmethod
-    def of(cls, prediction: Prediction, row: int, answers: Answers, scores: Scores) -> Self:
+    def from_row(cls, prediction: Prediction, row: int, answers: Answers, scores: Scores) -> Self:
         """Return a target's estimates, each one that the answers leave possible.
 
         With sources, task scores are shifted until their weighted mean is the full score.

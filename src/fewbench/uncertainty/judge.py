@@ -138,7 +138,7 @@ class Judge:
         errors = self.errors(answered)
         return quantiles_of(errors, errors.at(answered), first, last)
 
-    def of(self, score: Scored) -> Uncertainty:
+    def uncertainty(self, score: Scored) -> Uncertainty:
         """Return the uncertainty of a target's full score.
 
         For a run that stops at a half width, the level allows for the repeated looks (`at_looks`).
@@ -330,7 +330,7 @@ class Judge:
         factor = student(math.sqrt(max(1 - between / total, 0)), n - min(len(tasks), n // 2) + 2.0)
         return min(1.0, factor(level) / NORMAL_DISTRIBUTION.inv_cdf(0.5 + level / 2))
 
-    def of_tasks(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
+    def task_uncertainties(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
         """Return the uncertainty of every task score, or None where it is unknown.
 
         `full` is the uncertainty of the full score.

@@ -129,36 +129,37 @@ def predicted(settings, items, known, answers, fallback):
     return settings.predict(*settings.find(items, known), answers, fallback)
 
 
-def test_the_mean_of_the_nearest():
-    found = predicted(PLAIN, ITEM, KNOWN, ANSWERS, FALLBACK)
-    assert found[0] == pytest.approx((0.9 + 0.4 + 0.2) / 3)
+@pytest.mark.parametrize(
+    ("settings", "known", "expected"),
+    [
+        ({}, slice(None), 0.5),  # the mean of the three nearest
+        ({}, slice(2), 0.65),  # of all where there are fewer
+        ({}, slice(0), 0.55),  # the fallback
+        ({"least": 0.8}, slice(None), 0.5),  # a mean similarity that is just enough
+        ({"least": 0.8001}, slice(None), 0.55),
+        ({}, [3, 3], 1.0),  # like no other: the plain mean
+    ],
+)
+def test_an_item_is_the_mean_of_the_nearest_that_are_similar_enough(settings, known, expected):
+    own = replace(PLAIN, **settings)
+    found = predicted(own, ITEM, KNOWN[:, known], ANSWERS[known], FALLBACK)
+    assert found == pytest.approx(expected)
 
 
-def test_all_where_there_are_fewer():
-    found = predicted(PLAIN, ITEM, KNOWN[:, :2], ANSWERS[:2], FALLBACK)
-    assert found[0] == pytest.approx((0.9 + 0.4) / 2)
-
-
-@pytest.mark.parametrize(("least", "falls_back"), [(0.8, False), (0.8001, True)])
-def test_a_mean_similarity_at_the_least_is_enough(least, falls_back):
-    found = predicted(replace(PLAIN, least=least), ITEM, KNOWN, ANSWERS, FALLBACK)
-    assert (found[0] == FALLBACK[0]) == falls_back
-
-
-def test_below_the_quantile_the_fallback_is_taken():
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [1, 1, 1]),
+        ({"quantile": 0.5}, [1, 1, 0.3]),
+        ({"quantile": 1.0}, [1, 0.2, 0.3]),
+        ({"least": 0.7}, [1, 0.2, 0.3]),  # the higher of both thresholds counts
+    ],
+)
+def test_below_the_quantile_the_fallback_is_taken(settings, expected):
     items = np.array([[1.0, 0.6, 0.0], [0.0, 0.8, -1.0]])  # similar at 1, 0.6 and 0 to the known
-    known, answers = np.array([[1.0], [0.0]]), np.array([1.0])
-    fallback = np.array([0.1, 0.2, 0.3])
-    for quantile, expected in ((0.0, [1, 1, 1]), (0.5, [1, 1, 0.3]), (1.0, [1, 0.2, 0.3])):
-        found = predicted(replace(PLAIN, quantile=quantile), items, known, answers, fallback)
-        assert found.tolist() == expected
-
-
-def test_the_higher_of_both_thresholds_counts():
-    items = np.array([[1.0, 0.6], [0.0, 0.8]])
-    known, answers = np.array([[1.0], [0.0]]), np.array([1.0])
-    both = replace(PLAIN, least=0.7, quantile=0.0)
-    assert predicted(both, items, known, answers, np.zeros(2)).tolist() == [1.0, 0.0]
+    known, fallback = np.array([[1.0], [0.0]]), np.array([0.1, 0.2, 0.3])
+    found = predicted(replace(PLAIN, **settings), items, known, np.array([1.0]), fallback)
+    assert found.tolist() == expected
 
 
 def test_equally_similar_items_are_all_at_the_threshold():
@@ -167,17 +168,6 @@ def test_equally_similar_items_are_all_at_the_threshold():
     known = np.array([[0.1, 0.5, 0.7], [0.9, 0.3, 0.1], [0.2, 0.2, 0.9]])
     found = predicted(replace(PLAIN, quantile=0.9), items, known, np.ones(3), np.zeros(50))
     assert (found == 1).all()
-
-
-def test_items_like_no_other_take_the_plain_mean():
-    known = np.array([[0.0, 0.0], [1.0, 1.0]])
-    found = predicted(PLAIN, ITEM, known, np.array([1.0, 0.0]), FALLBACK)
-    assert found[0] == 0.5
-
-
-def test_without_known_items_the_fallback_is_taken():
-    found = predicted(PLAIN, ITEM, KNOWN[:, :0], ANSWERS[:0], FALLBACK)
-    assert found.tolist() == FALLBACK.tolist()
 
 
 needs_pot = pytest.mark.usefixtures("pot")

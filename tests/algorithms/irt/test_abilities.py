@@ -31,28 +31,18 @@ def best(model, items, answers):
 
 
 @pytest.mark.parametrize("dimensions", [1, 2])
-def test_they_are_the_most_likely_ones(simulated, dimensions):
-    truth = simulated(4, 8, 40, dimensions, missing=0.2)
-    model = truth.model
-    said = model.abilities(ITEMS, truth.values).means
-    expected = np.array([best(model, ITEMS, row) for row in truth.values])
-    np.testing.assert_allclose(said, expected, atol=2e-4)
-
-
-@pytest.mark.parametrize("score", [0.0, 1.0])
-def test_all_wrong_or_all_right_has_a_most_likely_ability_too(simulated, score):
-    model = simulated(5, 3, 40).model
-    answers = np.full((1, 40), score)
-    said = model.abilities(ITEMS, answers).means[0]
-    np.testing.assert_allclose(said, best(model, ITEMS, answers[0]), atol=2e-3)
-
-
-def test_partial_scores_count_as_that_share_of_a_right_answer(simulated):
-    truth = simulated(6, 6, 40, 2)
-    answers = np.random.default_rng(0).random((6, 40))
+@pytest.mark.parametrize("kind", ["some missing", "all wrong", "all right", "shares"])
+def test_they_are_the_most_likely_ones(simulated, dimensions, kind):
+    truth = simulated(4, 5, 40, dimensions, missing=0.2)
+    answers = {
+        "some missing": truth.values,
+        "all wrong": np.zeros((1, 40)),
+        "all right": np.ones((1, 40)),
+        "shares": np.random.default_rng(0).random((4, 40)),
+    }[kind]
     said = truth.model.abilities(ITEMS, answers).means
     expected = np.array([best(truth.model, ITEMS, row) for row in answers])
-    np.testing.assert_allclose(said, expected, atol=2e-4)
+    np.testing.assert_allclose(said, expected, atol=2e-3 if "all" in kind else 2e-4)
 
 
 @pytest.mark.parametrize("dimensions", [1, 3])

@@ -21,9 +21,9 @@ def found():
 
 
 def test_the_method_itself_is_as_in_compare(found):
-    scores = simulate(40, 80, seed=2)
-    own = analyze(scores, budget=15, repeats=3, seed=5).counts.at("as found")
-    study = compare(scores, ["tailored"], [15], repeats=3, seed=5, level=None)
+    scores = simulate(24, 40, seed=2)
+    own = analyze(scores, budget=12, repeats=2, seed=5).counts.at("as found")
+    study = compare(scores, ["tailored"], [12], repeats=2, seed=5, level=None)
     row = study.cells.set_index("method").loc["tailored"]
     assert own["mae"] == pytest.approx(row["mae"])
     assert own["kendall_tau"] == pytest.approx(row["kendall_tau"])

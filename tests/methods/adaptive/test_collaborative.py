@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbench.errors import MethodError, MissingExtraError
+from fewbench.errors import MissingExtraError
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
@@ -109,31 +109,6 @@ def test_a_copy_of_a_source_is_predicted_as_it_where_it_is_alone_similar():
 
 
 # -- settings ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"similar_sources": 0},
-        {"alpha": 1.5},
-        {"alpha": float("nan")},
-        {"rounds": 0},
-        {"similar_tasks": float("nan")},
-        {"low_importance": 0.0},
-        {"low_importance": float("nan")},
-        {"least_similarity": float("nan")},
-        {"quantile": -0.1},
-        {"minimum": -1},
-        {"most_items": -1},
-        {"prediction": "other"},
-    ],
-    ids=str,
-)
-def test_wrong_settings_are_named(wrong):
-    sources, targets = tables()
-    with pytest.raises(MethodError, match=next(iter(wrong))) as caught:
-        Collaborative(transport=False, **wrong).start(sources, 8, 0, targets.model_ids)
-    assert caught.value.hint
 
 
 def test_the_missing_package_is_named_before_anything_is_asked(monkeypatch):

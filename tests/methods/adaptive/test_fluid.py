@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from fewbench.errors import MethodError
 from fewbench.methods import Answers, find_method
 from fewbench.methods.adaptive.fluid import Fluid, _mean_off
 from fewbench.methods.item_response import source_model
@@ -51,21 +50,6 @@ def run(method, sources, targets, budget, seed=0):
         for name, items in wanted.items():
             tell(session, targets, name, items)
     return session, sizes
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"step": 0}, {"until": 0.0}, {"until": 2.0}, {"until": np.nan}],
-)
-def test_settings_out_of_range(wrong):
-    (name,) = wrong
-    with pytest.raises(MethodError, match=f"{name} is"):
-        Fluid(**wrong).start(*tables()[:1], 5, 0, ["new"])
-
-
-def test_words_that_mean_nothing():
-    with pytest.raises(MethodError):
-        Fluid(estimate="mean").start(*tables()[:1], 5, 0, ["new"])
 
 
 @pytest.mark.parametrize("continuous", [False, True])
@@ -214,9 +198,3 @@ def test_what_one_ability_does_not_say_does_not_mislead():
     for budget in (10, 30, 80):
         assert against_random(Fluid(), budget) < 2.5
     assert against_random(Fluid(**PRINTED), 80) > 6
-
-
-def test_needs_two_sources():
-    sources, targets = tables()
-    with pytest.raises(MethodError, match="2 source models"):
-        replay(Fluid(), sources.take(models=[0]), targets, 5, 0)

@@ -30,14 +30,6 @@ def tell(session, targets, name, items):
     session.tell(name, Answers(items, targets.values[[targets.model_ids.index(name)]][:, items]))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"), [({"probe": 0}, "probe is 0"), ({"company": "kin"}, "company is 'kin'")]
-)
-def test_settings_out_of_range(wrong, says):
-    with pytest.raises(MethodError, match=says):
-        replay(Tailored(**wrong), *tables(), 8, 0)
-
-
 @pytest.mark.parametrize("text", ["tailored+mean", "random+collaborative(alpha=1)"])
 def test_nothing_is_joined_to_a_whole_method(text):
     with pytest.raises(MethodError, match="is a whole method"):

@@ -17,37 +17,19 @@ def shared(draw):
 
 
 @given(shared())
-def test_the_whole_budget_is_spent_and_no_task_overdrawn(given_):
+def test_the_budget_is_spent_minimum_first_and_then_in_one_ratio(given_):
     budget, sizes, minimum = given_
-    found = task_sizes(budget, sizes, minimum)
+    found, least = task_sizes(budget, sizes, minimum), np.minimum(sizes, minimum)
     assert found.sum() == budget
-    assert (found >= 0).all()
-    assert (found <= sizes).all()
-
-
-@given(shared())
-def test_every_task_has_its_minimum_where_the_budget_can_pay_it(given_):
-    budget, sizes, minimum = given_
-    found = task_sizes(budget, sizes, minimum)
-    least = np.minimum(sizes, minimum)
-    if budget >= least.sum():
-        assert (found >= least).all()
-    else:
+    assert ((found >= 0) & (found <= sizes)).all()
+    if budget < least.sum():
         assert (found <= least).all()
         # As level as can be: who has less than another has one less at most, or is whole.
         assert (found[found < sizes] >= found.max() - 1).all()
-
-
-@given(shared())
-def test_above_the_minimum_one_ratio_holds_for_all(given_):
-    budget, sizes, minimum = given_
-    found = task_sizes(budget, sizes, minimum)
-    above = found > np.minimum(sizes, minimum)
-    if budget >= np.minimum(sizes, minimum).sum() and above.any():
-        # Some ratio explains all: each is within one item of it.
-        low = ((found - 1) / sizes)[above].max()
-        high = ((found + 1) / sizes).min()
-        assert low < high + 1e-9
+        return
+    assert (found >= least).all()
+    if (above := found > least).any():  # some ratio explains all: each is within one item of it
+        assert ((found - 1) / sizes)[above].max() < ((found + 1) / sizes).min() + 1e-9
 
 
 def test_small_tasks_are_taken_whole_and_the_paper_s_ratio_is_kept():

@@ -69,7 +69,7 @@ class Exemplars:
         self.aside = frozenset(places.tolist())
         self.shown = tuple(questions[at] for at in places)
 
-    def of(self, seed: int) -> tuple[Question, ...]:
+    def drawn(self, seed: int) -> tuple[Question, ...]:
         """Return the exemplars of one seed, all different."""
         number = self._number
         if self.aside and (seed + 1) * number <= len(self.shown):
@@ -285,7 +285,7 @@ class Design:
 
     def exemplars_of(self, source: int, seed: int) -> tuple[Question, ...]:
         """Return the exemplars of a source, by its position, with a seed."""
-        return self._exemplars[source].of(seed)
+        return self._exemplars[source].drawn(seed)
 
     def scored(self, target: int, seed: int) -> IntArray:
         """Return positions of a target's questions with a seed, in the order asked."""

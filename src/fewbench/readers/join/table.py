@@ -50,7 +50,7 @@ class Preference:
     Examples
     --------
     >>> metric = Preference("metric", "acc")
-    >>> metric.of("mmlu", ["acc_norm", "acc"]), metric.of("gsm8k", ["exact_match"])
+    >>> metric.name_for("mmlu", ["acc_norm", "acc"]), metric.name_for("gsm8k", ["exact_match"])
     ('acc', 'exact_match')
     """
 
@@ -64,7 +64,7 @@ class Preference:
         self._open: list[tuple[str, list[str]]] = []
         self._first: dict[tuple[str, ...], list[str]] = defaultdict(list)
 
-    def of(self, task: str, candidates: Iterable[str], *, first: bool = False) -> str | None:
+    def name_for(self, task: str, candidates: Iterable[str], *, first: bool = False) -> str | None:
         """Return the name to use, or None if undecided (see `require`).
 
         With `first`, the first candidate is used if the user named none.
@@ -198,7 +198,7 @@ def join(
     work: Path | None = None,
     progress: OnStep | None = None,
 ) -> Reading:
-    """Join runs of any models and tasks into one table; see `fewbench.readers.read`.
+    """Join runs of any models and tasks into one table; see `fewbench.import_results`.
 
     Raises
     ------
@@ -291,13 +291,13 @@ def _join_task(
     """Join one task. Return None if its metric or filter is undecided."""
     first = are_sources and all(run.harness in ORDERED for run in runs)
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
-    chosen = filters.of(name, named, first=first) if named else None
+    chosen = filters.name_for(name, named, first=first) if named else None
     decided = not named or chosen is not None
     if decided:
         runs = _under(chosen, runs)
     there = _candidates(name, runs, metrics)
     first = first and all(there[0] in run.metrics for run in runs)
-    metric = metrics.of(name, there, first=first)
+    metric = metrics.name_for(name, there, first=first)
     if metric is None or not decided:
         return None
     runs = [_renamed(run, metric, metrics.named) for run in runs]
@@ -360,7 +360,7 @@ def _values(
     counts, variances = (~np.isnan(values)).astype(np.uint32), np.full(shape, np.nan)
     for (start, end), spread in of_parts.items():
         counts[:, start:end], variances[:, start:end] = spread
-    return values, Repeats.of(counts, variances)
+    return values, Repeats.from_counts(counts, variances)
 
 
 def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
@@ -479,9 +479,9 @@ def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
     # Runs whose metric was renamed are copies, in the same order.
     joined = {task.name: (task.filter, iter(task.runs)) for task in tasks}
     rows = []
-    for read in runs:
-        chosen, of_task = joined[read.task]
-        run = next(of_task) if read.filter in (None, chosen) else read
+    for logged in runs:
+        chosen, of_task = joined[logged.task]
+        run = next(of_task) if logged.filter in (None, chosen) else logged
         metric, n_taken, why = counts.get(id(run), ("", 0, "another filter is used"))
         if not why and n_taken < run.n_rows:
             why = f"{run.n_rows - n_taken} rows come from another folder, which agrees"

@@ -251,7 +251,7 @@ class SharedRun:
 
         assert self.run is not None
         progress = self.run.progress(target, interval=False)
-        display_counter(f"{target}: items", f"{progress.answered} of at most {progress.of}")
+        display_counter(f"{target}: items", f"{progress.answered} of at most {progress.budget}")
         if self._on_progress is not None and progress.answered:
             self._on_progress(self.run, target)
 

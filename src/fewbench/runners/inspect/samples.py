@@ -131,7 +131,7 @@ def benchmark_of(
     runs = [_run_of(*task, (named or "").split(",")) for task in tasks.values()]
     metrics = Preference("metric", named)
     for run in runs:
-        metrics.of(run.task, run.metrics, first=True)
+        metrics.name_for(run.task, run.metrics, first=True)
     return join(runs, metric=named).scores.benchmark, metrics.notes
 
 

@@ -187,16 +187,17 @@ def _metrics(
     metrics, filters = Preference("metric", metric), Preference("filter", filter)
     scored: dict[str, tuple[str, str]] = {}
     for name, task in tasks.items():
-        means = [metric for metric, of in task.task.aggregation().items() if _is_mean(of)]
+        aggregations = task.task.aggregation()
+        means = [metric for metric in aggregations if _is_mean(aggregations[metric])]
         above = [groups[part] for part in paths[name].split("/") if part]
         liked = [metric for group in above for metric in group.by_size if metric in means]
         is_open = bool(means) and not metrics.named
         there = [*liked, *means] if is_open else task.metrics
-        chosen = metrics.of(name, there, first=is_open)
+        chosen = metrics.name_for(name, there, first=is_open)
         filters_of = task.filters or ["none"]
         aggregated = [group.filters.get(chosen or "", "") for group in above]
         listed = [name for name in aggregated if name in filters_of]
-        filtered = filters.of(name, [*listed, *filters_of], first=True)
+        filtered = filters.name_for(name, [*listed, *filters_of], first=True)
         if chosen is None or filtered is None:
             continue
         _check_metric(task, chosen, means)
