@@ -250,7 +250,7 @@ def check_subset(
     """Return a subset for these scores, with a note if it was chosen from others.
 
     The user's own subset has no provenance. EvaluationError if the budget or method differ, or if
-    it was chosen from scores without which it says nothing.
+    it is a random sample of other items.
     """
     if len(subset.items) != wanted.budget:
         raise EvaluationError(
