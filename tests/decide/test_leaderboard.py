@@ -177,7 +177,7 @@ def test_the_page_names_the_models_that_may_be_the_best():
     page = found.page()
     text = as_text(page)
     assert f"{len(found.contenders)} models may be the best" in text
-    assert "As models, on questions like these and if run again" in text
+    assert "In general, on questions like these and if run again" in text
     rows = next(section for section in page.sections if section.id == "places").tables[0].rows
     assert sum("yes" in row for row in rows) == len(found.contenders)
     assert [len(of.rows) for of in page.sections[-1].tables] == [3]  # a row for each task

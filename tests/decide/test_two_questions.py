@@ -177,7 +177,7 @@ def test_a_score_against_a_threshold_has_the_interval_of_clopper_and_pearson():
     estimate = evaluation.estimate()["a"]
     assert estimate.is_wider_as_model
     assert (estimate.as_model.low, estimate.as_model.high) == pytest.approx(ends)
-    assert "As a model" in str(estimate)
+    assert "In general" in str(estimate)
 
 
 @pytest.mark.skipif(not CASE.exists(), reason="the recorded cases are not here")

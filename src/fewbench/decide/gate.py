@@ -154,7 +154,7 @@ class Gate(Shown, Frozen):
         ]
         about = f"on exactly these {counted(self.items_total, 'item')}"
         if not self.fixed_items:
-            about = f"as a model, {AS_MODELS}"
+            about = f"in general, {AS_MODELS}"
         answer = {
             "pass": f"{self.target} passes {about}",
             "fail": f"{self.target} fails {about}",

@@ -208,7 +208,7 @@ class Ranking(Shown, Frozen):
 
     def _finding(self) -> str:
         """Return what holds for the models, or for exactly these items."""
-        n, about = len(self.targets), f"As models, {AS_MODELS}"
+        n, about = len(self.targets), f"In general, {AS_MODELS}"
         if self.fixed_items:
             about = "On exactly these items"
         which = "model is" if self.top == 1 else f"{self.top} models are"

@@ -179,7 +179,7 @@ class Track(Shown, Frozen):
             if (unit.score(point.score), probability(point.chance_best)) == shown
         ]
         names, estimated = ", ".join(leading), "" if best.is_known else "an estimated "
-        about = "On exactly these items," if self.fixed_items else f"As models, {AS_MODELS}:"
+        about = "On exactly these items," if self.fixed_items else f"In general, {AS_MODELS}:"
         if len(leading) == 1:
             seen = f"{names} scores {estimated}{shown[0]}"
             found = f"it is the best with probability {shown[1]}"

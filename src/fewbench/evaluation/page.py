@@ -70,7 +70,7 @@ def estimates_page(
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
     if not several and first.as_model is not None and first.is_wider_as_model:
         ends = f"{first.level:.0%} interval {unit.scores(first.as_model)}"
-        lesser.append(f"As a model, {AS_MODELS}: {unit.score(first.score)} ({ends}).")
+        lesser.append(f"In general, {AS_MODELS}: {unit.score(first.score)} ({ends}).")
     lesser += average_notes(first.provenance.average)
     by_cost: dict[Cost, list[str]] = {}
     for estimate in ranked:

@@ -44,7 +44,7 @@ class VarianceReduction:
         n = len(items)
         self._rows = np.zeros((n + room, factors.shape[1]), dtype=factors.dtype)
         self._used = n
-        # Of the items in double precision, as far as it was needed.
+        # In double precision, for as many items as were needed so far.
         self._exact = np.zeros((0, len(factors))), np.zeros((0, 0))
         if n:
             columns = factors[:, items].T @ factors
