@@ -197,7 +197,7 @@ class Choosing:
                 raise error
             if self.notes:  # its items are still those that were chosen
                 subset = subset.model_copy(update={"provenance": provenance})
-            check_subset(subset, provenance)
+            subset = check_subset(subset, provenance, scores, method)
             session = StaticSession(
                 method.predictor, scores, subset, provenance.seed, targets,
                 is_sample=method.plain_sampling and subset.weights is None,

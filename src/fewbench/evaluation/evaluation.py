@@ -104,6 +104,7 @@ class Evaluation:
     ) -> None:
         scores, self._set_aside = source_models(as_sources(scores))
         self.read_notes: tuple[str, ...] = ()  # on how saved scores were read
+        self.beyond: tuple[str, ...] = ()  # what these have that the evaluation leaves out
         self.scores_path: Path | None = None  # the file of the scores, where a folder names it
         if start is None:
             check_targets(scores, targets)
@@ -224,6 +225,7 @@ class Evaluation:
         if found.is_changed:
             start = carried(header.provenance, header.subset, start, found.scores)
         evaluation = cls(found.scores, targets=header.targets, start=start)
+        evaluation.beyond = found.beyond
         evaluation.scores_path = path
         evaluation.read_notes = (*notes, *found.beyond)
         if header.subset is None:
