@@ -85,7 +85,7 @@ def test_functions_that_cannot_answer():
         ({"score": {"other": later}, "targets": ["new"]}, "no function answers for 'new'"),
         ({"score": later, "concurrency": 0}, "concurrency"),
         ({"score": lambda items: 1.0, "batched": True}, "returned float for a batch"),
-        ({"score": later, "batch": 0}, "batch=0"),
+        ({"score": later, "batch": 0}, "batch 0 is too low"),
     ):
         with pytest.raises(RunError, match=said):
             fewbench.run(SOURCES, "random", 8, **given)
