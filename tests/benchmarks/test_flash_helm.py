@@ -1,7 +1,5 @@
 """Flash-HELM: its tiers, who reaches them, and what stopping early does to the mean."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -173,25 +171,3 @@ def test_targets_do_not_wait_for_one_another():
     assert len(then["good"]) == 10
     assert np.array_equal(then["slow"], first)
     assert set(then["good"]).isdisjoint(first)
-
-
-def test_tasks_of_targets_in_different_tiers():
-    table = simulate(40, 60, n_tasks=3, seed=4)
-    sources, targets = table.take(models=np.arange(30)), table.take(models=np.arange(30, 40))
-    values = targets.values.copy()
-    values[0] = 1.0
-    targets = replace(targets, values=values)
-    method = FlashHelm(least=20)
-    session = method.start(sources, 60, 0, targets.model_ids)
-    told = {name: [] for name in targets.model_ids}
-    while wanted := session.ask():
-        for row, name in enumerate(targets.model_ids):
-            if name in wanted:
-                session.tell(name, Answers(wanted[name], targets.values[[row]][:, wanted[name]]))
-                told[name] += wanted[name].tolist()
-    said = session.predict(targets.model_ids)
-    assert len({len(items) for items in told.values()}) > 1
-    for row, items in enumerate(told.values()):
-        for task in range(3):
-            of_task = [item for item in items if sources.task_of[item] == task]
-            assert said.tasks[row, task] == pytest.approx(targets.values[row, of_task].mean())

@@ -313,14 +313,6 @@ def test_the_result_is_the_same_on_two_workers(scores, assert_same):
     assert_same(one, two)
 
 
-def test_the_seed_decides(scores, assert_same):
-    one, same, other = (
-        compare(scores, [], [5], repeats=2, level=None, seed=seed) for seed in (4, 4, 5)
-    )
-    assert_same(one, same)
-    assert not one.estimates["estimate"].equals(other.estimates["estimate"])
-
-
 def test_methods_of_a_repeat_share_targets_and_random_items(scores, spy):
     spies = [spy("random"), spy("random-ridge")]
     compare(scores, spies, [5], repeats=3, level=None)

@@ -116,23 +116,6 @@ def test_fixed_targets_get_students_interval():
     assert figure.value - figure.low == pytest.approx(figure.high - figure.value)
 
 
-@pytest.mark.parametrize("repeats", [3, 10])
-@pytest.mark.parametrize("noise", [0.0, 0.8, 1.0])
-def test_intervals_of_fixed_targets_keep_their_level(repeats, noise):
-    """Of errors that repeats, models and neither move; `noise` is the last one's share."""
-    rng = np.random.default_rng(5)
-    targets, inside, ratios = [names(15)] * repeats, [], []
-    for study in range(150):
-        moved = rng.normal(size=(repeats, 1)) + rng.normal(size=15)
-        errors = (1 - noise) * moved + noise * rng.normal(size=(repeats, 15))
-        resampled = two_way(targets, seed=study, resamples=199)
-        figure = resampled.figure(resampled.mean(resampled.parts(list(errors))))
-        inside.append(figure.low <= 0 <= figure.high)
-        ratios.append(figure.value / figure.se)
-    assert 0.86 <= np.mean(inside) <= 0.97
-    assert 0.8 < np.std(ratios) < 1.3
-
-
 @given(
     repeats=st.integers(3, 6),
     fixed=st.booleans(),

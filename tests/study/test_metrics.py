@@ -82,11 +82,6 @@ def test_ranks_are_among_the_sources_and_itself():
     assert found["weighted_rank_mae"] == pytest.approx(weighted)
 
 
-def test_a_tie_with_a_source_is_not_below_it():
-    ranks = metrics.ranks_among(np.array([0.2, 0.5, 0.9]), np.array([0.9, 0.5, 0.1, 1.0]))
-    assert ranks.tolist() == [1, 2, 4, 1]
-
-
 def test_pairwise_accuracy_counts_pairs():
     # Pairs of different truth: (a,b) right, (a,c) tied estimates, (b,c) wrong; (c,d) are no pair.
     truth, estimate = np.array([0.1, 0.2, 0.3, 0.3]), np.array([0.4, 0.6, 0.4, 0.9])

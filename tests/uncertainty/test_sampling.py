@@ -17,20 +17,6 @@ from fewbench.uncertainty.sampling import (
 )
 
 
-@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
-@pytest.mark.parametrize("n_items", [1, 2, 5, 8, 12])
-def test_the_exact_interval_covers_at_its_level_whatever_the_population(n_items, level):
-    from scipy.stats import hypergeom
-
-    for n in range(1, n_items + 1):
-        ends = [exact_interval(h, n, n_items, level) for h in range(n + 1)]
-        low, high = np.array(ends).T
-        for right in range(n_items + 1):
-            covered = (low <= right / n_items + 1e-12) & (high >= right / n_items - 1e-12)
-            chance = hypergeom.pmf(np.arange(n + 1), n_items, right, n)
-            assert chance @ covered >= level - 1e-9, (n, right)
-
-
 @given(st.integers(1, 60), st.floats(0, 1), st.floats(0, 1), st.sampled_from([0.01, 0.9, 0.99]))
 def test_the_exact_interval_is_what_neither_test_rejects(n_items, share, hit, level):
     from scipy.stats import hypergeom

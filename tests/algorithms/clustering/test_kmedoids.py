@@ -17,8 +17,6 @@ from fewbench.algorithms.clustering.distances import (
     standardised_distances,
 )
 from fewbench.algorithms.clustering.kmedoids import (
-    _candidate_rows,
-    _Search,
     alternating_kmedoids,
     kmedoids,
 )
@@ -76,39 +74,6 @@ def test_local_optimum_not_below_the_best_of_all_subsets(kind, k):
         assert many.cost == pytest.approx(optimum, rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_predicted_changes_are_the_changes(kind):
-    for seed in range(5):
-        d = matrix_of(kind, seed)
-        first = rng(seed).choice(d.shape[1], 4, replace=False)
-        search = _Search(_candidate_rows(d), first)
-        capped = np.minimum(search.rows, search.d2)
-        hopes = search.d2_sum - capped.sum(axis=1) - search.cheapest_drop
-        change, out = search._changes(capped.copy(), capped.sum(axis=1))
-        for candidate in range(d.shape[1]):
-            changes = [
-                cost_of(d, [*np.delete(first, slot), candidate]) - cost_of(d, first)
-                for slot in range(4)
-            ]
-            assert change[candidate] == pytest.approx(min(changes), abs=1e-5)
-            assert changes[out[candidate]] == pytest.approx(min(changes), abs=1e-5)
-            assert -min(changes) <= hopes[candidate] + 1e-5  # the bound that spares sums
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_state_after_swaps_is_that_of_a_fresh_start(kind):
-    d = matrix_of(kind, 3, 30, 30)
-    search = _Search(_candidate_rows(d), np.arange(5))
-    search.run()
-    fresh = _Search(search.rows, search.medoids)
-    assert search.swaps > 0
-    assert search.cost == fresh.cost
-    assert np.array_equal(search.d1, fresh.d1)
-    assert np.array_equal(search.d2, fresh.d2)
-    assert np.array_equal(search.to_medoids, fresh.to_medoids)
-    assert (search.nearest != search.second).all()
-
-
 @given(
     d=arrays(
         np.float64,
@@ -138,19 +103,6 @@ def test_answer_is_consistent(d, seed, data):
 def starting_with(medoids):
     """A generator that draws these first medoids."""
     return SimpleNamespace(choice=lambda *_, **__: np.array(medoids))
-
-
-def test_permuted_points_and_repeated_points():
-    x = rng(4).normal(size=(60, 3))
-    d = np.linalg.norm(x[:, None] - x, axis=2)
-    found = kmedoids(d, 6, rng())
-    order = rng(5).permutation(60)
-    shuffled = kmedoids(d[order], 6, rng())  # points only: candidates keep their names
-    assert np.array_equal(found.medoids, shuffled.medoids)
-    assert np.array_equal(found.labels[order], shuffled.labels)
-    doubled = kmedoids(np.vstack([d, d]), 6, rng())
-    assert np.array_equal(found.medoids, doubled.medoids)
-    assert doubled.cost == pytest.approx(2 * found.cost)
 
 
 def test_all_zero_distances_and_duplicates():

@@ -223,12 +223,6 @@ def test_of_many_equal_plans_the_one_in_the_items_order_is_taken(seed):
     np.testing.assert_allclose(plan, barycentric_weights(costs.T).T / 20, atol=1e-12)
 
 
-@needs_pot
-def test_shares_of_halves_are_halves():
-    weights = barycentric_weights(np.zeros((2, 1)))
-    assert weights.tolist() == [[0.5], [0.5]]
-
-
 def test_distances_are_euclidean_between_columns():
     rng = np.random.default_rng(0)
     a, b = rng.random((6, 4)), rng.random((6, 9))

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.algorithms.irt import best_cuts, binary
-from fewbench.algorithms.irt.model import curvature
 
 HUNDREDTHS = [at / 100 for at in range(1, 100)]
 
@@ -82,13 +81,6 @@ def test_scores_above_the_cut_are_right_those_at_it_wrong_and_missing_ones_missi
     np.testing.assert_array_equal(said, [[0, 1, np.nan, 0]])
 
 
-logits = st.floats(-60, 60)
-
-
-def log_logistic(x):
-    return -np.logaddexp(0.0, -x)
-
-
 @pytest.mark.parametrize("dimensions", [1, 3])
 def test_information_is_the_squared_slope_over_the_variance(simulated, dimensions):
     model = simulated(1, 12, 9, dimensions).model
@@ -117,22 +109,3 @@ def test_expected_scores_lie_between_0_and_1_however_able_one_is(simulated):
     np.testing.assert_array_equal(far[0], 0.0)
     np.testing.assert_array_equal(far[1], 1.0)
     assert (model.information(np.array([[-1e4], [1e4]])) == 0).all()
-
-
-@given(logits, logits)
-def test_curvature_gives_a_parabola_below_the_likelihood(x, at):
-    bend = float(curvature(np.array([at]))[0])
-    parabola = log_logistic(at) + (x - at) / 2 - bend * (x**2 - at**2) / 2
-    # Below 0.001 the curvature is that at 0.001: the same to single precision.
-    assert parabola <= log_logistic(x) + 1e-9 * (1 + x**2)
-
-
-@given(logits)
-def test_the_parabola_touches_the_likelihood_with_its_slope(at):
-    bend = float(curvature(np.array([at]))[0])
-    slope = 1 / (1 + np.exp(at))  # of the log of the logistic function
-    assert 0.5 - bend * at == pytest.approx(slope, abs=1e-9)
-
-
-def test_curvature_keeps_single_precision():
-    assert curvature(np.array([0.0, 2.0], dtype=np.float32)).dtype == np.float32
