@@ -139,6 +139,7 @@ def test_every_beginning_has_every_task_by_its_share(average):
         assert (np.abs(counts - n * shares) < 1.7).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average", ["micro", "macro"])
 @pytest.mark.parametrize("n", [90])
 def test_a_fixed_number_of_items_is_unbiased(average, n):

@@ -46,6 +46,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "average"),
     list(zip(METHODS, ("micro", "macro", "macro", "micro"), strict=True)),

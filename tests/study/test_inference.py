@@ -206,6 +206,7 @@ def test_tied_with_the_best_is_what_cannot_be_told_from_it():
     assert tied_with_best(few, {}).best is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_methods", "repeats"), [(8, 10)])
 def test_random_sampling_is_not_worse_than_the_luckiest_of_its_equals(n_methods, repeats):
     """Null studies at 90 %: unadjusted, 8 equal methods make random worse in 45 % of them."""

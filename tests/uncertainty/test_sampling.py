@@ -92,6 +92,7 @@ def test_five_wrong_of_five_are_no_sure_zero():
     assert error > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(0.3, 0.3), (5.0, 2.0), (0.05, 2.0)])
 @pytest.mark.parametrize("n", [5, 40])
 def test_betting_intervals_hold_at_their_level_and_beat_the_binomial_worst_case(shape, n):

@@ -137,6 +137,7 @@ def test_numbers_are_those_of_compare_and_repeats_weigh_the_same():
     assert found.loc["b", ["mae_gap", "mae_gap_low", "kendall_tau_gap_high"]].tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_mean_error_where_errors_of_a_repeat_move_together():
     """Each repeat's errors share a factor, as they share the items drawn."""
     rng = np.random.default_rng(1)
@@ -179,6 +180,7 @@ def test_repeats_with_other_targets():
     assert steps.at["b", "kendall_tau_gap"] != steps.at["b", "kendall_tau_gap"]  # b ties all
 
 
+@pytest.mark.slow
 def test_where_families_think_alike_the_nearest_part_is_the_best():
     """With as many sources in each part as the family has, the nearest part is the family."""
     runs = []
