@@ -1,7 +1,5 @@
 """Budgets shared exactly on average, and draws with known probabilities."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -94,16 +92,6 @@ def test_units_come_as_often_as_their_probabilities_say():
     assert (np.abs(counts / draws - expected) < 4 * error).all()
 
 
-def test_equal_sizes_are_simple_random_sampling():
-    rng, draws = np.random.default_rng(1), 20_000
-    found: dict[tuple[int, ...], int] = {}
-    for _ in range(draws):
-        key = tuple(draw(2, np.full(5, 0.2), rng)[0].tolist())
-        found[key] = found.get(key, 0) + 1
-    assert set(found) == set(combinations(range(5), 2))
-    assert max(abs(count / draws - 0.1) for count in found.values()) < 4 * np.sqrt(0.09 / draws)
-
-
 def test_an_item_of_hardly_any_size_counts_as_a_hundredth():
     sizes = np.array([1.0, 1e-12, 1.0, 1.0])
     sample = NestedSample(np.arange(4), sizes)
@@ -127,12 +115,6 @@ def test_a_nested_sample_begins_as_the_smaller_one_does(sizes, few, more):
     if more:
         assert (chances[every] > 0).all()
     assert (chances <= 1).all()
-
-
-@given(st.integers(1, 300), st.integers(1, 6), st.integers(0, 10**6))
-def test_an_order_takes_every_item_once(n_items, n_tasks, seed):
-    task_of = np.random.default_rng(seed).integers(n_tasks, size=n_items)
-    assert sorted(permanent_order(task_of, seed).tolist()) == list(range(n_items))
 
 
 @pytest.mark.parametrize("n", [10, 30, 60])

@@ -153,16 +153,6 @@ def test_a_fixed_number_of_items_is_unbiased(average, n):
     assert abs(np.mean(said) - answers @ sources.item_weights) < 3.5 * error
 
 
-@pytest.mark.parametrize("n", [3, 13])
-def test_small_tasks_used_up_leave_it_unbiased(n):
-    """12 tasks of one item and 12 of 100 count alike; the small ones are right."""
-    tasks = np.repeat(np.arange(24), [1] * 12 + [100] * 12).astype(str)
-    answers = np.repeat([1.0, 0.0], [12, 1200])
-    sources = table_of(np.eye(2, len(tasks)), tasks=tasks).averaged("macro")
-    said = [run(FlashHelm(tiers=1), sources, answers, n, seed)[1] for seed in range(400)]
-    assert abs(np.mean(said) - 0.5) <= 3.5 * np.std(said) / np.sqrt(len(said)) + 1e-9
-
-
 def test_targets_do_not_wait_for_one_another():
     sources = ladder(20, 100)
     session = FlashHelm().start(sources, 80, 0, ["good", "slow"])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fewbench.bento import (
-    Similarity,
     TaskMatrix,
     TaskSelection,
     Transferability,
@@ -79,14 +78,6 @@ def test_a_choice_with_exchanges_is_not_made_for_every_size():
     assert list(select("tasks-fit", given).steps) == [4]
 
 
-def test_each_task_stands_for_those_nearest_to_it():
-    given = made()
-    selection = select("bento-sim", given, 3)
-    at = [given.tasks.index(task) for task in selection.tasks]
-    nearest = Similarity().distances(given.mean)[:, at].argmin(axis=1)
-    assert [chosen.stands_for for chosen in selection.chosen] == np.bincount(nearest).tolist()
-
-
 def test_difficulty_is_by_hand():
     given = made(5, seeds=1)
     selection = select("bento-sim", given, 2)
@@ -100,21 +91,6 @@ def test_difficulty_is_by_hand():
     off = np.array([abs((ease[p] * sizes[p]).sum() / sizes[p].sum() - whole) for p in pairs])
     expected = (off <= abs(chosen - whole) + 1e-12).mean()
     assert selection.difficulty.percentile == pytest.approx(expected, abs=0.05)
-
-
-def test_seeds_of_noise_do_not():
-    given = made(30, seeds=4, noise=1.0)
-    selection = select("bento-sim", given, 3, bootstraps=40)
-    found = selection.stability
-    assert found.pairs < 0.6
-    assert sum(found.tasks.values()) == pytest.approx(3)
-    kept = [found.tasks.get(task, 0.0) for task in selection.tasks]
-    assert [chosen.stability for chosen in selection.chosen] == kept
-    assert found.shared == pytest.approx(np.mean(kept))
-    assert list(found.tasks.values()) == sorted(found.tasks.values(), reverse=True)
-    again = select("bento-sim", given, 3, bootstraps=40)
-    assert again == selection
-    assert select("bento-sim", given, 3, 1, bootstraps=40).stability != found
 
 
 def test_what_has_no_stability():

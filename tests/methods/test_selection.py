@@ -20,7 +20,7 @@ from fewbench.methods.selection.disagreement import (
     JensenShannon,
     PredictiveDiversity,
 )
-from fewbench.methods.selection.random import Random, Stratified
+from fewbench.methods.selection.random import Stratified
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 
@@ -45,12 +45,6 @@ def test_weights_are_shares_of_the_full_score(name, average):
             known = scores.item_weights @ np.isin(scores.task_of, chosen) if by_task else 1.0
             assert sum(subset.weights) == pytest.approx(known)
         assert subset == SELECTORS[name]().select(scores, budget, 3)
-
-
-def test_a_larger_random_sample_extends_a_smaller_one():
-    scores = table_of("x" * 20)
-    whole = Random().select(scores, 20, 5).items
-    assert all(Random().select(scores, n, 5).items == whole[:n] for n in range(1, 20))
 
 
 @pytest.mark.parametrize(("average", "budget"), [("macro", 1), ("micro", 3), ("macro", 5)])

@@ -25,32 +25,12 @@ def small(**more):
     )
 
 
-def test_sizes_labels_and_positions():
-    scores = small()
-    assert (scores.n_models, scores.n_items) == (2, 3)
-    assert scores.model_ids == ["a", "b"]
-    assert scores.tasks == ["x", "y"]
-    assert scores.task_of.tolist() == [0, 0, 1]
-    assert scores.positions(["r", "p"]).tolist() == [2, 0]
-    assert scores.positions([]).tolist() == []
-    assert scores.model_positions(["b"]).tolist() == [1]
-    assert scores.has_missing
-    assert scores.is_binary
-    assert not from_arrays([[0.5, 1]], models=["a"]).is_binary
-
-
 @pytest.mark.parametrize("unknown", [["nope"], ["p", 1], [None], ["p", "\ud800"]])
 def test_unknown_labels_are_named(unknown):
     with pytest.raises(ScoresError, match="item is not in the scores"):
         small().positions(unknown)
     with pytest.raises(ScoresError, match="model is not in the scores"):
         small().model_positions(["nope"])
-
-
-def test_tasks_are_in_order_of_first_appearance():
-    scores = from_arrays([[0, 1, 1]], models=["a"], tasks=["z", "a", "z"])
-    assert scores.tasks == ["z", "a"]
-    assert scores.task_of.tolist() == [0, 1, 0]
 
 
 @given(st.integers(0, 999), st.sampled_from(["micro", "macro"]))

@@ -42,17 +42,6 @@ def test_at_a_score_the_interval_is_as_wide_as_that_of_a_sample_with_it(n, n_ite
         assert found == pytest.approx((min(low, hits / n), max(high, hits / n)))
 
 
-@given(st.floats(0, 1), st.integers(1, 100), st.floats(0.05, 0.99), st.floats(0, 4))
-def test_at_a_score_the_interval_holds_it_and_grows_with_the_variance(score, n, level, effect):
-    low, high = interval_at(score, n, 100, level, effect)
-    assert 0 <= low <= score <= high <= 1
-    if n < 100 and level >= 0.9 and effect >= 1:
-        assert error_within(low, high, n, 100) < (high - low) / 2
-    wider = interval_at(score, n, 100, level, 2 * effect)
-    assert wider[0] <= low
-    assert high <= wider[1]
-
-
 @given(st.integers(0, 20), st.integers(1, 20), st.floats(0.01, 0.99))
 def test_a_full_sample_leaves_nothing_open(right, n_items, level):
     right = min(right, n_items)
@@ -72,15 +61,6 @@ def test_a_level_is_a_share(level):
     ):
         with pytest.raises(FewbenchError, match="use a share"):
             interval()
-
-
-@pytest.mark.parametrize(
-    ("right", "n", "n_items"), [(30, 10, 100), (450, 50, 1000), (5, 20, 40), (1, 5, 1000)]
-)
-def test_the_error_of_random_sampling_is_that_of_a_simulation(right, n, n_items):
-    drawn = np.random.default_rng(0).hypergeometric(right, n_items - right, n, 1_000_000) / n
-    error = np.abs(drawn - right / n_items).mean()
-    assert expected_random_error(right / n_items, n, n_items) == pytest.approx(error, rel=0.02)
 
 
 def test_five_wrong_of_five_are_no_sure_zero():

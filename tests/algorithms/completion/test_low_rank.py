@@ -77,16 +77,6 @@ def test_own_noise_is_what_is_left_of_an_item_s_variance():
     assert model.noise[0] == pytest.approx(own.mean() / 4)
 
 
-@pytest.mark.parametrize("rank", [0, 1, 2, 3])
-def test_a_table_of_low_rank_is_recovered_from_a_few_cells(rank):
-    values = table(40, 200, rank, seed=rank)
-    model = fit_low_rank(values[:30], observed=20)
-    assert model.rank >= rank
-    items = np.random.default_rng(1).permutation(200)[:20]
-    said = model.complete(items, values[30:, items])
-    np.testing.assert_allclose(said, values[30:], atol=2e-3)
-
-
 def test_the_chosen_rank_is_near_the_best_for_new_rows():
     rng = np.random.default_rng(3)
     level = rng.uniform(-0.2, 0.2, (200, 1))

@@ -78,20 +78,6 @@ def test_no_answers_is_the_prior():
     assert standard_errors(made(), none, np.zeros(2)).tolist() == [1.0, 1.0]
 
 
-def test_the_most_informative_by_the_plain_formula():
-    model = made()
-    theta, run = np.array([-1.0, 0.3, 2.0]), np.zeros((3, 60), dtype=bool)
-    run[:, ::3] = True
-    for n in (1, 4):
-        found = most_informative(model, theta, run, n)
-        assert found.shape == (3, n)
-        for row, x in enumerate(theta):
-            a = model.discrimination[:, 0]
-            chance = 1 / (1 + np.exp(-(a * x + model.intercept)))
-            tells = {i: a[i] ** 2 * chance[i] * (1 - chance[i]) for i in range(60) if i % 3}
-            assert found[row].tolist() == sorted(tells, key=lambda i: -tells[i])[:n]
-
-
 def test_of_equal_items_the_first_and_none_twice():
     model = ItemResponse(np.zeros((5, 1)), np.zeros(5), NOBODY)
     run = np.array([[True, False, True, False, False]])
