@@ -93,6 +93,21 @@ def test_difficulty_is_by_hand():
     assert selection.difficulty.percentile == pytest.approx(expected, abs=0.05)
 
 
+def test_seeds_of_noise_do_not():
+    given = made(30, seeds=4, noise=1.0)
+    selection = select("bento-sim", given, 3, bootstraps=40)
+    found = selection.stability
+    assert found.pairs < 0.6
+    assert sum(found.tasks.values()) == pytest.approx(3)
+    kept = [found.tasks.get(task, 0.0) for task in selection.tasks]
+    assert [chosen.stability for chosen in selection.chosen] == kept
+    assert found.shared == pytest.approx(np.mean(kept))
+    assert list(found.tasks.values()) == sorted(found.tasks.values(), reverse=True)
+    again = select("bento-sim", given, 3, bootstraps=40)
+    assert again == selection
+    assert select("bento-sim", given, 3, 1, bootstraps=40).stability != found
+
+
 def test_what_has_no_stability():
     for method, given, bootstraps in (
         ("tasks-random", made(), 5),
