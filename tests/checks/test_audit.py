@@ -68,6 +68,11 @@ def test_copies_are_no_sources_of_their_own(make):
     assert audit(make()).of_kind("independent-sources").severity == "fact"
 
 
+@pytest.mark.parametrize(("models", "severity"), [(19, "caution"), (20, "fact")])
+def test_twenty_independent_sources_are_enough(make, models, severity):
+    assert audit(make(models=models)).of_kind("independent-sources").severity == severity
+
+
 def test_a_method_says_once_what_it_lacks(make):
     """Each lack once, at its strictest, with what becomes of all parts."""
     (options, few) = next(

@@ -9,7 +9,7 @@ import pytest
 
 import fewbench
 from fewbench.cli import main
-from fewbench.decide.joint import Errors
+from fewbench.decide.joint import Errors, joint_verdicts
 from fewbench.decide.leaderboard import leaderboard
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
@@ -112,6 +112,21 @@ def test_of_two_models_the_bound_is_that_of_one_test():
     two = Errors.of(np.array([[0, 0.1], [0.1, 0]]))
     reach = np.full(10, two.inverse[0, 1] * np.sqrt(two.covariance[0, 0] * 4))
     assert two.quantile(reach, LEVEL) == pytest.approx(1.6448536, abs=1e-6)
+
+
+def test_pairs_that_are_told_apart_leave_the_others_more_room():
+    """Three models: two far below the third. Their own difference is then judged by itself."""
+    errors = 0.01 * (1 - np.eye(3))
+
+    def above(third):
+        scores = np.array([third, 0.518, 0.5])
+        z = np.abs(scores[:, None] - scores) / 0.01
+        from scipy.special import ndtr
+
+        return joint_verdicts(scores, errors, 2 * ndtr(-z), LEVEL).surely_above[1, 2]
+
+    assert above(0.9)
+    assert not above(0.51)
 
 
 def test_a_result_is_the_same_whatever_the_order_of_its_models():

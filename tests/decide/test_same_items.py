@@ -103,6 +103,16 @@ def world():
     return {"none": alone, "few": few, "many": many}, rows[3].astype(float)
 
 
+@pytest.mark.parametrize("sources", ["none", "few"])
+def test_targets_run_the_same_items_whatever_their_names(world, sources):
+    scores, answers = world[0][sources], world[1]
+    first = evaluated(scores, "ckpt-2", answers, 100).record.answered("ckpt-2")
+    other = evaluated(scores, "ckpt-3", 1 - answers, 100).record.answered("ckpt-3")
+    more = evaluated(scores, "ckpt-3", answers, 160).record.answered("ckpt-3")
+    assert len(np.intersect1d(first, other)) >= (100 if sources == "none" else 80)
+    assert len(np.intersect1d(first, more)) >= 99
+
+
 def test_sources_change_few_items_of_a_sample(world):
     """What `add` makes of a run: the next model runs the items of the first."""
     scores, answers = world

@@ -12,6 +12,7 @@ from fewbench.decide.operands import contrast, operand
 from fewbench.decide.step_names import read_steps
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
+from fewbench.scores import Scale
 from fewbench.testing import simulate_run
 
 
@@ -189,6 +190,21 @@ def test_checkpoints_in_a_table_with_steps_in_a_column():
     wrong = replace(table, models=models.assign(step="late"))
     with pytest.raises(FewbenchError, match="column `step` holds 'late'"):
         fewbench.track(wrong, run="run")
+
+
+def test_a_scale_where_lower_is_better():
+    sources, run = parts(simulate_run(4, 200, n_models=15, rise=0.4, seed=1), 15)
+    scale = Scale(0, 100, lower_is_better=True)
+    found = fewbench.track(evaluated(sources, run, run.model_ids, "random", 60))
+    sources, run = (replace(one, scale=scale) for one in (sources, run))
+    scaled = fewbench.track(evaluated(sources, run, run.model_ids, "random", 60))
+    for one, other in zip(found.points, scaled.points, strict=True):
+        assert other.score == pytest.approx(100 - 100 * one.score)
+        assert other.interval.low == pytest.approx(100 - 100 * one.interval.high)
+    for one, other in zip(found.changes, scaled.changes, strict=True):
+        assert (other.verdict, other.p_value) == (one.verdict, pytest.approx(one.p_value))
+        assert other.difference == pytest.approx(-100 * one.difference)
+    assert any(one.verdict == "better" for one in scaled.changes)
 
 
 def test_a_folder_grows_and_survives_a_torn_line(tmp_path):

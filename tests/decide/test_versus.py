@@ -14,6 +14,7 @@ from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import at_score, contrast, looks_factor, operand, task_contrasts
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
+from fewbench.scores import Scale
 from fewbench.testing import simulate
 from fewbench.uncertainty.contrast import look_bounds, look_factor
 from fewbench.uncertainty.held_out import looks_of
@@ -310,6 +311,26 @@ def test_false_verdicts_on_tasks_are_rare(played, sources, targets):
             right.append((apart & (signs > 0)).any())
     assert np.mean(wrong) <= 0.05
     assert np.mean(right) >= 0.1
+
+
+def test_scales(sources, targets, play):
+    """Percentages and error rates: the same verdict, the difference on the user's scale."""
+    names = targets.model_ids[:2]
+    found = {}
+    for name, scale in (
+        ("unit", Scale()), ("percent", Scale(0, 100)), ("errors", Scale(lower_is_better=True))
+    ):  # fmt: skip
+        own = replace(sources, scale=scale)
+        evaluation = Evaluation(own, "random", 30, names)
+        play(evaluation, truth=replace(targets, scale=scale))
+        found[name] = fewbench.versus((evaluation, names[0]), names[1])
+    unit = found["unit"]
+    assert found["percent"].difference == pytest.approx(100 * unit.difference)
+    assert found["percent"].interval.low == pytest.approx(100 * unit.interval.low)
+    assert found["errors"].difference == pytest.approx(-unit.difference)
+    assert found["errors"].interval.low == pytest.approx(-unit.interval.high)
+    assert found["errors"].verdict == unit.verdict
+    assert found["errors"].chance_a_better == unit.chance_a_better
 
 
 def test_evaluations_may_have_different_source_models(sources, targets, play):

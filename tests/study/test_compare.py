@@ -69,6 +69,17 @@ def test_cells_follow_from_the_estimates(outcome):
         assert (cells[ours] <= cells[f"{ours}_high"]).all()
 
 
+def test_every_interval_holds_its_own_mean():
+    """Also of a maximum, which no resample of the models exceeds."""
+    table = simulate(40, 200, n_tasks=10, seed=1)
+    cells = compare(table, ["random-linear"], [20], repeats=5, level=None).cells
+    metrics = [name.removesuffix("_low") for name in cells if name.endswith("_low")]
+    assert {"max_error", "task_max_error", "mae"} <= set(metrics)
+    for metric in metrics:
+        low, mean, high = (cells[f"{metric}{end}"] for end in ("_low", "", "_high"))
+        assert ((low <= mean + 1e-9) & (mean <= high + 1e-9) | low.isna()).all(), metric
+
+
 def test_the_spread_is_that_of_the_repeats(outcome):
     """How far one run may lie from the mean, beside how sure the mean is."""
     table = outcome.estimates.assign(gap=lambda t: (t["estimate"] - t["truth"]).abs())

@@ -196,6 +196,17 @@ def test_thirty_of_thirty(n_sources, method):
     assert wrong.score < 0.02
 
 
+def test_one_source_is_enough_for_random_sampling_and_three_for_any_method():
+    table = simulate(20, 300, seed=1)
+    one = told("random", table.take(models=[0]), 1.0)
+    assert (one.interval.low, one.interval.high) == exact_interval(30, 30, 300, 0.9)
+    three, target = table.take(models=[0, 4, 9]), table.take(models=[15])
+    for method, kind in (("fewbench", "sampled"), ("random-ridge", "held-out")):
+        [found] = estimates(method, three, target, 30).values()
+        assert found.interval_kind == kind
+        assert found.interval.low < target.full_scores()[0] < found.interval.high
+
+
 @pytest.mark.parametrize("method", ["fewbench", "greedy-ridge", "random", "aipw"])
 def test_no_interval_is_wider_than_what_the_answers_leave_possible(method):
     table = simulate(30, 60, seed=2).averaged("macro")
@@ -210,6 +221,12 @@ def test_no_interval_is_wider_than_what_the_answers_leave_possible(method):
             least = float(table.item_weights[items] @ own)
             most = least + 1 - float(table.item_weights[items].sum())
             assert least - 1e-9 <= one.interval.low <= one.score <= one.interval.high <= most + 1e-9
+
+
+def test_plain_sampling_is_not_advised_against_itself():
+    for seed in range(4):
+        table = simulate(30, 120, seed=seed).averaged("macro")
+        assert Evaluation(table, "random", 20, ["new"], seed).warnings() == []
 
 
 @pytest.mark.parametrize("sizes", [(298, 2), (5, 5, 5, 100, 100, 100)])
