@@ -76,17 +76,6 @@ def test_larger_than_a_block_and_of_every_float_type(dtype):
     assert all(np.array_equal(row, old) for row, old in zip(rows, before, strict=True))
 
 
-def test_of_binary_correctness():
-    values = simulate(9, 30, seed=2).values
-    p = values.mean(axis=0)
-    np.testing.assert_allclose(
-        jensen_shannon(two_class(values)), entropy(np.stack([p, 1 - p]), 0), atol=1e-6
-    )
-    differ = (p > 0) & (p < 1)
-    pds = predictive_diversity(two_class(values), np.full(30, 2))
-    assert pds.tolist() == np.where(differ, 1.0, 0.5).tolist()
-
-
 def test_no_models_is_an_error():
     with pytest.raises(ValueError, match="no models"):
         jensen_shannon([])

@@ -130,13 +130,6 @@ def test_a_nested_sample_draws_items_as_often_as_its_chances_say(n):
     assert np.mean(counts / chances) == pytest.approx(1, abs=0.01)
 
 
-def test_every_beginning_is_spread_over_tasks():
-    tasks = np.repeat([0, 1, 2], [50, 30, 20])
-    for seed in range(20):
-        drawn = permanent_order(tasks, seed)[:30]
-        assert np.abs(np.bincount(tasks[drawn]) - [15, 9, 6]).max() <= 2
-
-
 def test_samples_of_one_order_share_the_items_that_their_chances_allow():
     rng = np.random.default_rng(0)
     order = permanent_order(np.zeros(1000, dtype=np.intp), 0)

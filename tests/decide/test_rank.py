@@ -10,6 +10,7 @@ import pytest
 import fewbench
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
+from fewbench.scores import Scale
 
 
 @pytest.mark.slow

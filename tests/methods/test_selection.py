@@ -131,14 +131,6 @@ def test_stratified_disagreement_takes_equal_numbers_of_each_task(budget, seed):
         assert [item for item in at if scores.task_of[item] == task] == first
 
 
-def test_disagreement_among_some_models_follows_from_the_seed():
-    scores = simulate(30, 60, options=4, seed=3)
-    chosen = [PredictiveDiversity(models=5).select(scores, 10, seed).items for seed in (0, 0, 1)]
-    assert chosen[0] == chosen[1] != chosen[2]
-    everyone = PredictiveDiversity().select(scores, 10, 0).items
-    assert PredictiveDiversity(models=30).select(scores, 10, 1).items == everyone
-
-
 @pytest.mark.parametrize("name", ["stratified", "clusters"])
 def test_tasks_get_items_by_their_share_of_the_full_score(name):
     scores = FOUR_TASKS.take(items=np.flatnonzero(FOUR_TASKS.task_of > 0))  # of 9, 13 and 17 items

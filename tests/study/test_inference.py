@@ -51,15 +51,6 @@ def test_weights_are_products_of_counts_of_repeats_and_models():
     assert found[0] == pytest.approx(np.mean([0.2, 1.1 / 3, 0.35]))  # a repeat weighs as another
 
 
-def test_models_of_a_group_are_drawn_together():
-    targets = [names(6)] * 3
-    groups = dict(zip(names(6), [0, 0, 0, 1, 1, 2], strict=True))
-    weights = two_way(targets, groups, resamples=20).weights(0)
-    assert (weights[:, 0] == weights[:, 2]).all()
-    assert (weights[:, 3] == weights[:, 4]).all()
-    assert (weights[:, 0] != weights[:, 5]).any()
-
-
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_fewer_than_three_repeats_have_no_interval(repeats):
     resampled = two_way(drawn_splits(repeats, 20, 10))

@@ -158,13 +158,6 @@ def test_are_the_first_eigenvectors(n, seed, self_loops, data):
         assert subspace_angles(found, vectors[:, :k]).max() < 1e-6
 
 
-def test_self_loops_make_a_difference():
-    s = similarity(8, 1) + np.diag(np.arange(8.0))
-    assert not np.allclose(abs(eigenmaps(s, 3)), abs(eigenmaps(s, 3, self_loops=True)), atol=0.01)
-    without = s - np.diag(np.diag(s))
-    np.testing.assert_allclose(eigenmaps(s, 3), eigenmaps(without, 3), atol=1e-9)
-
-
 @pytest.mark.parametrize("components", [-1, 0, 6, 7])
 def test_all_eigenvectors_are_refused(components):
     with pytest.raises(ValueError, match="from 1 to 5"):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fewbench.algorithms.clustering import distances as distances_module
-from fewbench.algorithms.clustering import kmedoids as kmedoids_module
 from fewbench.algorithms.clustering.distances import (
     DistancesOnDemand,
     item_distances,
@@ -163,15 +162,6 @@ def test_restarts_keep_the_cheapest_and_an_optimum_stays():
     assert np.array_equal(kept.medoids, found.medoids)
 
 
-def test_rounds_over_the_candidates_are_bounded(monkeypatch):
-    d = item_distances((rng(1).random((300, 20)) < 0.5).astype(float))
-    all_ = kmedoids(d, 15, rng(0))
-    monkeypatch.setattr(kmedoids_module, "_MOST_ROUNDS", 1)
-    one = kmedoids(d, 15, rng(0))
-    assert one.passes == 1 < all_.passes < 100
-    assert one.cost >= all_.cost
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -220,17 +210,6 @@ def test_no_free_medoid_would_move(n, k, n_anchors, seed):
 def test_items_that_are_all_the_same():
     found = alternating_kmedoids(np.zeros((6, 6), np.float32), 3, np.random.default_rng(0))
     assert len(set(found)) == 3
-
-
-def test_rounds_are_bounded(monkeypatch):
-    distances = item_distances(np.random.default_rng(0).random((300, 4)))
-
-    def cost(rounds):
-        monkeypatch.setattr(kmedoids_module, "_MOST_ROUNDS", rounds)
-        found = alternating_kmedoids(distances, 8, np.random.default_rng(1))
-        return distances[:, found].min(axis=1).sum()
-
-    assert cost(100) < cost(1)
 
 
 @pytest.mark.parametrize("k", [1, 3])

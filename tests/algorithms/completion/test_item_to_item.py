@@ -237,18 +237,6 @@ def test_distances_of_binary_columns_are_exact():
 
 
 @needs_pot
-def test_columns_are_the_barycentric_projection():
-    rng = np.random.default_rng(4)
-    selected, unselected, told = rng.random((5, 3)), rng.random((5, 7)), rng.random(3)
-    weights = barycentric_weights(cdist(selected.T, unselected.T))
-    columns, carried = (mixed(x, weights, binary=False) for x in (selected, told))
-    for k in range(7):
-        plain = sum(weights[j, k] * selected[:, j] for j in range(3))
-        np.testing.assert_allclose(columns[:, k], plain, atol=1e-12)
-        assert carried[k] == pytest.approx(sum(weights[j, k] * told[j] for j in range(3)))
-
-
-@needs_pot
 def test_binary_columns_are_cut_at_one_half():
     # All mass goes to the one unselected item: columns mix in halves.
     selected = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])

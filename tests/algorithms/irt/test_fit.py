@@ -80,15 +80,6 @@ def test_the_order_of_models_and_items_does_not_matter(simulated):
     np.testing.assert_allclose(two.sources.means, one.sources.means[rows], atol=2e-3)
 
 
-def test_an_item_that_the_better_models_get_wrong_discriminates_below_0(simulated):
-    truth = simulated(12, 200, 40)
-    values = truth.values.copy()
-    turned_round = np.arange(40) < 4
-    values[:, turned_round] = 1 - values[:, turned_round]
-    a = fit_irt(values).discrimination[:, 0]
-    np.testing.assert_array_equal(a < 0, turned_round)
-
-
 @EVERY
 def test_constant_items_are_easy_or_hard_and_tell_little(simulated, estimation):
     truth = simulated(13, 60, 30)
