@@ -15,7 +15,7 @@ import resource
 import time
 from pathlib import Path
 
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.study import compare
 from fewbench.testing import simulate
 
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--efficiency", action="store_true")
     given = parser.parse_args()
     path = given.scores
-    scores = simulate(n_models=150, n_items=1319) if path is None else read(path).scores
+    scores = simulate(n_models=150, n_items=1319) if path is None else import_results(path).scores
     if given.efficiency:
         measure_efficiency(scores)
         return

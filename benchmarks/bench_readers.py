@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fewbench.readers import read
+from fewbench.readers import import_results
 
 LIMIT = 60.0  # seconds for 1 GB on two processors
 MOST_PARSES = 4.0
@@ -100,7 +100,7 @@ def read_beside_parsing(folder: Path, n_models: int, n_rows: int) -> float:
     clock = [time.process_time()]
     parse_only(folder)
     clock.append(time.process_time())
-    scores = read(folder).scores
+    scores = import_results(folder).scores
     clock.append(time.process_time())
     assert (scores.n_models, scores.n_items) == (n_models, n_rows)
     assert not scores.has_missing

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from fewbench import Evaluation, Scores, Stop
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import Benchmark
 from fewbench.scores.build import from_arrays
 from fewbench.scores.roles import as_scores
@@ -50,7 +50,7 @@ EPSILON = 1e-9
 
 def load(path: Path) -> tuple[Scores, np.ndarray]:
     """Return a table without identical rows, at most 3,000 items of it, and its values."""
-    scores = read(path).scores
+    scores = import_results(path).scores
     _, rows = np.unique(scores.values, axis=0, return_index=True)
     items = np.random.default_rng(0).permutation(scores.n_items)[:MOST_ITEMS]
     scores = scores.take(models=np.sort(rows), items=np.sort(items))
@@ -191,7 +191,7 @@ def main() -> None:
         print("| table | items | first: error | Wald | Wilson | random: error | Wald | Wilson |")
         print("|---" * 8 + "|")
         for name, n in product(names, FIRST):
-            scores = read(given.folder / f"{name}.npz").scores
+            scores = import_results(given.folder / f"{name}.npz").scores
             print(f"| {' | '.join([name, *limits(scores.values, scores.task_of, n)])} |")
         return
     what = ["width", "winkler", "error"] if given.half_width is None else ["items", "error"]

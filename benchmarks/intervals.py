@@ -31,7 +31,7 @@ from fewbench._threads import one_thread
 from fewbench.datasets import load_zoo
 from fewbench.methods import find_method
 from fewbench.methods.sources import known_scores
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import Scores
 from fewbench.scores.build import from_arrays
 from fewbench.study.cell import Cell, run_cell
@@ -179,8 +179,8 @@ def with_tasks(
     with one_thread():
         scored = replay(find_method(method), sources, targets, budget, seed, tasks=True).scored
         for row, score in zip(ends, scored, strict=True):
-            full = judge.of(score)
-            for place, interval in enumerate([full, *judge.of_tasks(score, full)]):
+            full = judge.uncertainty(score)
+            for place, interval in enumerate([full, *judge.task_uncertainties(score, full)]):
                 if interval is not None:
                     row[place] = interval.interval(LEVEL)
     low, high = ends[..., 0], ends[..., 1]
@@ -193,7 +193,7 @@ def show_weighted(folder: Path, name: str, average: str, budgets: list[int], dra
 
     In brackets is the coverage of the task that is covered least.
     """
-    micro = read(folder / f"{name}.npz").scores
+    micro = import_results(folder / f"{name}.npz").scores
     full, of_tasks = [f"{name}, {average}"], ["its tasks"]
     for stratum in SPLITS:
         each: list[tuple[float, ...]] = []
@@ -252,7 +252,7 @@ def tables(folder: Path, stratum: str) -> Iterator[tuple[str, Scores]]:
     if stratum in ("families", "like"):
         yield "zoo", load_zoo()
     for name in TABLES if stratum != "families" else ("llmub_mmlu",):
-        yield name, read(folder / f"{name}.npz").scores
+        yield name, import_results(folder / f"{name}.npz").scores
 
 
 def main() -> None:

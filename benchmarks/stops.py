@@ -18,7 +18,7 @@ import pandas as pd
 
 import fewbench
 from fewbench.evaluation import Stop
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import Scores
 from fewbench.study.splits import SplitSettings, make_split
 
@@ -48,7 +48,7 @@ def ran(sources: Scores, target: Scores, seed: int, **limit: object) -> tuple[in
 def rows(folder: Path, halves: list[float], draws: int, plans: int) -> Iterator[dict[str, object]]:
     """Yield a row for each run."""
     for name in TABLES:
-        table = read(folder / f"{name}.npz").scores
+        table = import_results(folder / f"{name}.npz").scores
         for draw in range(draws):
             for kind, settings in SPLITS.items():
                 split = make_split(table, settings, draw, draw)

@@ -25,7 +25,7 @@ import fewbench
 from fewbench.datasets import load_zoo
 from fewbench.errors import EstimateWarning
 from fewbench.methods.sources import are_alike
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import Benchmark, Scores
 
 LATER = 15
@@ -82,7 +82,7 @@ def estimates(
 
 def backtest(folder: Path, budgets: list[int], seeds: int) -> None:
     """Print coverage, error and half width of every case."""
-    scores = read(folder / "training_runs.npz").scores
+    scores = import_results(folder / "training_runs.npz").scores
     print(
         "| targets | items | source models | coverage | error, pp | half width, pp | model path |"
     )
@@ -110,7 +110,7 @@ def alike(folder: Path) -> None:
     print("| table | models | " + " | ".join(map(str, SIZES)) + " | all |")
     print("|---" * (len(SIZES) + 3) + "|")
     for name in (*ORDINARY, "zoo", *RELATED):
-        table = load_zoo() if name == "zoo" else read(folder / f"{name}.npz").scores
+        table = load_zoo() if name == "zoo" else import_results(folder / f"{name}.npz").scores
         items = np.linspace(0, table.n_items - 1, min(table.n_items, MOST_ITEMS)).astype(int)
         table = unnamed(table.take(items=items).changed(probabilities=None))
         table = table.changed(models=table.models.drop(columns="family", errors="ignore"))

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fewbench.methods.adaptive.collaborative import Collaborative
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import Scores
 from fewbench.uncertainty.replay import replay
 
@@ -48,14 +48,14 @@ def some_items(scores: Scores, tasks: int, rng: np.random.Generator) -> Scores:
 
 def load(folder: Path) -> dict[str, Scores]:
     rng = np.random.default_rng(0)
-    pro = read(folder / "mmlu_pro_32.npz").scores
+    pro = import_results(folder / "mmlu_pro_32.npz").scores
     pro = replace(pro, values=np.rint(pro.filled))  # its few missing cells: right or wrong
     pro = pro.take(items=np.sort(rng.permutation(pro.n_items)[:2000]))
     return {
-        "math": one_of_each(read(folder / "openllm2_math_musr.npz").scores),
-        "helm": one_of_each(read(folder / "helm_math.npz").scores),
+        "math": one_of_each(import_results(folder / "openllm2_math_musr.npz").scores),
+        "helm": one_of_each(import_results(folder / "helm_math.npz").scores),
         "pro": pro,
-        "mmlu": some_items(read(folder / "llmub_mmlu.npz").scores, 10, rng),
+        "mmlu": some_items(import_results(folder / "llmub_mmlu.npz").scores, 10, rng),
     }
 
 

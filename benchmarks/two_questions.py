@@ -44,7 +44,8 @@ from scipy.special import expit, stdtrit
 
 import fewbench
 from fewbench import Evaluation
-from fewbench.decide.operands import contrast, operand
+from fewbench.decide.differences import contrast
+from fewbench.decide.operands import operand
 from fewbench.readers.npz import read_npz
 from fewbench.scores import Scores
 from fewbench.uncertainty.held_out import looks_of

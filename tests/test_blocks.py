@@ -67,7 +67,7 @@ def test_a_table_in_bytes_is_the_same_table(kind, small_blocks, tmp_path):
         np.testing.assert_allclose(
             getattr(held, name)(), getattr(whole, name)(), rtol=0, atol=1e-14
         )
-    np.testing.assert_array_equal(held.run, ~np.isnan(whole.values))
+    np.testing.assert_array_equal(held.is_run, ~np.isnan(whole.values))
     filled = held.complete()
     np.testing.assert_allclose(filled.cells[:, :], whole.filled, rtol=0, atol=1e-14)
     assert not filled.has_missing

@@ -45,7 +45,7 @@ def results():
         "gate": (
             fewbench.gate(evaluation, at_least=0.0),
             (1, 6),
-            "Gate: new passes as a model, on questions like these",
+            "Gate: new passes in general, on questions like these",
         ),
         "rank": (fewbench.rank(evaluation, models=TABLE.model_ids[:1]), (2, 12), "Ranking: "),
         "track": (

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fewbench.checks import audit, drop
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import Scores
 from fewbench.study import Split, SplitSettings, make_split
 from fewbench.study.splits import count_twins
@@ -69,7 +69,7 @@ class Loaded:
 @cache
 def load(folder: Path, name: str) -> Loaded:
     """Read a table, as `fewbench audit FILE --drop duplicates` leaves it."""
-    scores = read(folder / f"{name}.npz").scores
+    scores = import_results(folder / f"{name}.npz").scores
     found = audit(scores)
     cannot = frozenset(fit.method for fit in found.methods if fit.verdict == "cannot")
     return Loaded(drop(scores, found, ["duplicates"])[0], cannot)

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
         load_scores,
         public_sources,
     )
-    from fewbench.readers import Columns, Reading, read_items
-    from fewbench.readers import read as import_results
+    from fewbench.readers import Columns, Reading, import_results, read_items
     from fewbench.runners.function import run
     from fewbench.runners.lm_eval.runner import run_lm_eval
     from fewbench.runners.result import RunResult
@@ -149,7 +148,7 @@ _NAMES = {
         *("PublicFiles", "PublicResults", "find_public_files", "get", "get_pack"),
         *("load_scores", "public_sources"),
     ),
-    "readers": ("Columns", "Reading", "read_items"),
+    "readers": ("Columns", "Reading", "import_results", "read_items"),
     "scores": (
         *("Benchmark", "OptionProbabilities", "Scale", "Scores", "from_arrays"),
         *("from_long", "from_wide", "save_scores"),
@@ -159,7 +158,6 @@ _NAMES = {
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
 _PLACES |= {name: ("evaluation.extending", name) for name in ("Extended", "extend")}
 _PLACES |= {"Scoring": ("evaluation.scoring", "Scoring")}
-_PLACES |= {"import_results": ("readers", "read")}
 _PLACES |= {"run": ("runners.function", "run"), "RunResult": ("runners.result", "RunResult")}
 _PLACES |= {"run_lm_eval": ("runners.lm_eval.runner", "run_lm_eval")}
 _PLACES |= {"view": ("evaluation.view", "view"), "write_report": ("show.html", "write_report")}

@@ -53,15 +53,15 @@ def from_arrays(kind: type[T], arrays: Arrays, head: str = "") -> T:
 
 
 def _value(kind: Any, arrays: Arrays, name: str) -> Any:
-    of = get_args(kind)[0] if get_origin(kind) is tuple else kind
-    of_dataclass: bool = is_dataclass(of)
-    if of is kind:
+    part = get_args(kind)[0] if get_origin(kind) is tuple else kind
+    of_dataclass: bool = is_dataclass(part)
+    if part is kind:
         if of_dataclass:
             return from_arrays(kind, arrays, f"{name}/")
         return arrays[name].item() if kind in (int, float) else arrays[name]
     if not of_dataclass:
         return tuple(arrays[name].tolist())
-    return tuple(from_arrays(of, arrays, f"{name}/{at}/") for at in range(int(arrays[name])))
+    return tuple(from_arrays(part, arrays, f"{name}/{at}/") for at in range(int(arrays[name])))
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:

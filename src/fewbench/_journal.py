@@ -50,14 +50,14 @@ class Lines:
         if self._is_held:
             yield
             return
-        opened: IO[bytes]
+        lines: IO[bytes]
         try:
-            opened = self.path.open("ab")
+            lines = self.path.open("ab")
         except OSError:  # a folder that can only be read
             if not self.path.exists():
                 raise
-            opened = self.path.open("rb")
-        with opened as file:
+            lines = self.path.open("rb")
+        with lines as file:
             _lock(file.fileno())
             self._is_held = True
             try:

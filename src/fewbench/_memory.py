@@ -132,9 +132,9 @@ def array_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], bool]
     """Return shape, type and whether columns come first of an open .npy file, or None."""
     try:
         first = np.lib.format.read_magic(file) == (1, 0)
-        of = np.lib.format
-        read = of.read_array_header_1_0 if first else of.read_array_header_2_0
-        shape, by_columns, kind = read(file)
+        formats = np.lib.format
+        read_header = formats.read_array_header_1_0 if first else formats.read_array_header_2_0
+        shape, by_columns, kind = read_header(file)
         return shape, kind, by_columns
     except Exception:  # numpy's header parser lets through all kinds; the reader says what is wrong
         return None

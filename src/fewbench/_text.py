@@ -23,7 +23,7 @@ STEERS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udc7f\udd00-\udfff]"
 )
 COMMAND = re.compile(r"\(fewbench [^()]*\)")
-WIDEST = 100
+WIDEST, WIDEST_TABLE = 100, 200
 _KNOWN: dict[str, str] = {}
 
 
@@ -108,6 +108,8 @@ def table(
 ) -> str:
     """Align columns to the left, the first `left` ones or those that it names, or to the right.
 
+    Columns beyond `WIDEST_TABLE` characters follow below, beside the first column again.
+
     Examples
     --------
     >>> print(table(["name", "n"], [["a", "10"], ["bcd", "2"]]))
@@ -118,12 +120,22 @@ def table(
     is_left = [at < left for at in range(len(header))] if isinstance(left, int) else left
     lines = [list(header), *[list(row) for row in rows]]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if is_left[column] else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
+    parts, width = [[0]], widths[0]
+    for column in range(1, len(header)):
+        width += 2 + widths[column]
+        if width > WIDEST_TABLE and len(parts[-1]) > 1:
+            parts.append([0])
+            width = widths[0] + 2 + widths[column]
+        parts[-1].append(column)
+    return "\n\n".join(
+        "\n".join(
+            "  ".join(
+                line[at].ljust(widths[at]) if is_left[at] else line[at].rjust(widths[at])
+                for at in columns
+            ).rstrip()
+            for line in lines
+        )
+        for columns in parts
     )
 
 

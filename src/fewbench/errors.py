@@ -17,6 +17,9 @@ FewbenchError
 ├── ClusterError       a cluster that cannot be reached, was lost, or cannot do the work
 ├── MissingExtraError  an optional part that is not installed
 └── MissingFileError   a file of scores, results or a pack that is not there; a FileNotFoundError
+
+An option of fewbench that a message names is an argument of the function: --next-items 50 is
+next_items=50.
 """
 
 from collections.abc import Iterator

@@ -198,7 +198,7 @@ def test_the_formula_is_the_ridge_on_past_scores():
     assert selection.estimator == "ridge"
     at = [given.names.index(task) for task in selection.tasks]
     fitted = fit_ridge(given.rows[at].T, (given.weights @ given.rows)[:, None])
-    said = selection.formula.of(given.rows.T, given.names)
+    said = selection.formula.estimate(given.rows.T, given.names)
     np.testing.assert_allclose(said, fitted.predict(given.rows[at].T)[:, 0].clip(0, 1))
     assert set(selection.models) == set(given.models)
     assert select("random", given, 2).models is None

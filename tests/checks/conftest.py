@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import from_arrays
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -40,6 +40,6 @@ def real():
         path = DATA / f"{name}.npz"
         if not path.is_file():
             pytest.skip(f"needs the table {name}.npz in ../shared/data, which is not there")
-        return read(path).scores
+        return import_results(path).scores
 
     return load

@@ -61,7 +61,7 @@ def test_copies_are_no_sources_of_their_own(make):
 
     found = audit(make(plant))
     (why,) = next(fit.because for fit in found.methods if fit.method == "random-ridge")
-    assert why.startswith("10 of 20 independent sources: ")
+    assert why.startswith("10 of 20 independent source models: ")
     said = found.of_kind("independent-sources")
     assert said.severity == "caution"
     assert "30 models of 10 families count as 10 independent source models" in said.what
@@ -82,11 +82,11 @@ def test_a_method_says_once_what_it_lacks(make):
         "no option probabilities: PDS of right and wrong alone has two values: use JSD, "
         "and the signature is right and wrong alone"
     )
-    assert few.startswith("30 of 40 independent sources: ")
+    assert few.startswith("30 of 40 independent source models: ")
     for fit in audit(make(models=3)).methods:
         lacks = [why.split(":")[0] for why in fit.because]
         assert len(set(lacks)) == len(lacks)
-        assert sum("independent sources" in lack for lack in lacks) <= 1
+        assert sum("independent source models" in lack for lack in lacks) <= 1
 
 
 def test_small_tasks_are_named():

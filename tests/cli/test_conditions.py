@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fewbench.public import load_scores
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import save_scores
 from fewbench.scores.conditions import Compared, compare_conditions
 
@@ -317,7 +317,9 @@ def test_versions_of_lm_eval_that_log_the_same_settings_otherwise():
     fixtures = Path(__file__).resolve().parents[1] / "readers" / "fixtures" / "lm_eval"
     only = {"metric": "acc,exact_match", "filter": "strict-match", "same_model": "newest"}
     tables = [
-        read(fixtures / version / "out", only_tasks="toy_capitals,toy_sums", **only).scores
+        import_results(
+            fixtures / version / "out", only_tasks="toy_capitals,toy_sums", **only
+        ).scores
         for version in ("0.4.2", "0.4.3", "0.4.5", "0.4.7", "0.4.9", "0.4.13")
     ]
     for one in tables:
@@ -332,9 +334,9 @@ def test_versions_of_lm_eval_that_log_the_same_settings_otherwise():
 def test_real_logs_of_inspect():
     pytest.importorskip("inspect_ai")
     fixtures = Path(__file__).resolve().parents[1] / "readers" / "fixtures" / "inspect"
-    full = read(fixtures / "full", metric="choice,match").scores
+    full = import_results(fixtures / "full", metric="choice,match").scores
     for folder, differences in (("subset", 0), ("rerun", 1)):
-        told = read(fixtures / folder, like=full).scores
+        told = import_results(fixtures / folder, like=full).scores
         found = compare_conditions(full, told, set(told.item_ids) & set(full.item_ids))
         assert (len(found.differences), found.notes) == (differences, ())
     assert "temperature of task 'toy_capitals': 0.5 in the answers, not set in the sources" in (

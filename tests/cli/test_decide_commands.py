@@ -43,13 +43,13 @@ def test_two_targets_a_source_model_and_files(run, ok, cli, scores, tmp_path):
 
 def test_a_gate_exits_by_its_verdict(run, cli, tmp_path):
     said = cli("gate", "run:new", "--at-least", "0.2", "--report", "gate.md")
-    assert (said.code, said.out.startswith("new passes as a model,")) == (0, True)
+    assert (said.code, said.out.startswith("new passes in general,")) == (0, True)
     assert "### fewbench gate: new passes" in (tmp_path / "gate.md").read_text()
     assert cli("gate", "run:step:2", "--at-least", "0.99").code == 1
     said = cli("gate", "run:step:2", "--at-least", "0.5", "--json")
     assert (said.code, json.loads(said.out)["verdict"]) == (3, "undecided")
     said = cli("gate", "run:step:2", "--not-below", "run:new", "--margin", "0.1")
-    assert (said.code, said.out.startswith("step:2 fails as a model,")) == (1, True)
+    assert (said.code, said.out.startswith("step:2 fails in general,")) == (1, True)
 
 
 def test_mistakes(run, cli, scores):

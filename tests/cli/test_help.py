@@ -1,10 +1,12 @@
 """Help that can be copied from."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+import fewbench
 from fewbench.cli.app import COMMANDS, SUBJECTS, load_command
 
 
@@ -47,7 +49,18 @@ def test_help_is_whole_and_in_words(ok, monkeypatch, name):
         out = ok(*filter(None, words), "--help")
         assert not re.search(r"\w\.\.\.$", out.partition("\n")[2], re.M), words
         assert "}" not in out.splitlines()[0], words
+        assert "in Python" not in out, words
         assert not re.search(r"<|\[\[|\{[A-Z]|\brange\b.*x>=", out.split("Options:")[1]), words
+
+
+def test_docstrings_speak_of_arguments():
+    """Options are named by the help, where `next_items` is --next-items."""
+    for name in fewbench.__all__:
+        public = getattr(fewbench, name)
+        members = vars(public).values() if inspect.isclass(public) else ()
+        for of in (public, *(member for member in members if callable(member))):
+            ours = re.sub(r"--(tasks|model)", "", inspect.getdoc(of) or "")  # lm-eval's
+            assert not re.search(r"\s`?--[a-z]", ours), name
 
 
 def completed(ok, monkeypatch, line):

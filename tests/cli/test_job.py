@@ -50,7 +50,7 @@ def test_import_says_how_to_name_tasks(cli, long_csv, tmp_path):
 def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_path):
     ok("import", long_csv, *LONG, "--task", "subject", "--range", "0,100", "-o", "s.parquet")
     started = ok("start", "s.parquet", "-m", "kmedoids-ridge", "-n", "9", "-t", "new", "-o", "run")
-    assert "kmedoids-ridge on 20 models × 40 items; 9 items to run now" in started
+    assert "kmedoids-ridge on 20 source models × 40 items; 9 items to run now" in started
     assert "Next: fewbench ask run" in started
     items = asked()["new"]
     assert ok("ask", "run").split() == items
@@ -288,7 +288,7 @@ def test_without_a_method_one_is_chosen_and_named(cli, ok, scores):
     assert said.code == 0
     assert "note: method auto chose " in said.err
     name = said.err.split("note: method auto chose ")[1].split(" (")[0]
-    assert said.out.startswith(f"chosen: {name} on 20 models")
+    assert said.out.startswith(f"chosen: {name} on 20 source models")
     assert len(ok("ask", "chosen").split()) <= 8
     chosen = cli("select", scores, "--method", "auto", "--budget", 8)
     assert f"note: method auto chose {name} (" in chosen.err

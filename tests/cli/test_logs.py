@@ -63,14 +63,14 @@ def test_names_are_no_formulas_in_a_spreadsheet(ok, tmp_path):
     assert [cell.removeprefix("'") for cell in cells] == names
 
 
-def test_import_asks_resumes_and_tidies_up(cli, logs, monkeypatch):
-    assert cli("import", "logs", "-o", "s.parquet").code == 2
+def test_import_resumes_and_tidies_up(cli, logs, monkeypatch):
+    wrong = ("import", "logs", "-o", "s.parquet", "--filter", "loose")
+    assert cli(*wrong).code == 2
     assert not (logs / "s.partial").exists()  # reading again takes no time
     monkeypatch.setattr("fewbench.cli.import_.LONG", 0.0)
-    asked = cli("import", "logs", "-o", "s.parquet")
-    assert asked.code == 2
-    assert "several choices of --filter: task 'sums' has 'strict', 'flexible'" in asked.err
-    assert "s.partial: intermediate results" in asked.err
+    refused = cli(*wrong)
+    assert refused.code == 2
+    assert "s.partial: intermediate results" in refused.err
     assert len(list((logs / "s.partial").glob("*.part"))) == 12
     done = cli("import", "logs", "-o", "s.parquet", "--filter", "strict")
     assert done.code == 0
@@ -99,7 +99,8 @@ def test_an_output_that_is_a_folder(cli, logs):
 
 def test_a_folder_of_logs_where_scores_are_wanted(cli, logs):
     said = cli("start", "logs", "-m", "random", "-n", "5", "-o", "run")
-    assert "import them first: fewbench import logs … -o scores.parquet" in said.err
+    assert (said.code, "random on 12 source models × 40 items" in said.out) == (0, True)
+    assert "filter 'strict' of 1 task: 'sums'; there is also 'flexible', see --filter" in said.err
 
 
 class TestTell:

@@ -104,7 +104,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         (f"compare s.parquet -m random -n 4 {QUICK} --split nope", "unknown split 'nope'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split ,", "no name"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split group --group-by lab", "column 'lab'"),
-        (f"compare s.parquet -m random -n 4 {QUICK} --targets 1.5", "targets=1.5 is not a share"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --targets 1.5", "targets 1.5 is not a share"),
         ("compare s.parquet -m random -n 4 --level 1.5", "level 1.5"),
         ("compare s.parquet -m random -n 4 --repeats 0", "1 or more"),
         ("compare s.parquet -m random -n 4 --workers 0", "1 or more"),
@@ -156,8 +156,12 @@ def test_a_subset_comes_with_its_method(ok, wrong, folder):
     ok("select", "s.parquet", "-m", "random", "-n", "4", "-o", "sub.json")
     err = wrong("start", "s.parquet", "--subset", "sub.json", "-m", "random", "-o", "new")
     assert "--subset sets the method" in err
-    save_scores(simulate(20, 40, seed=9), folder / "other.parquet")
-    assert "other scores" in wrong("start", "other.parquet", "--subset", "sub.json", "-o", "new")
+    other = simulate(20, 40, seed=9)
+    items = other.items.set_axis([f"other-{at}" for at in range(40)])
+    save_scores(other.changed(items=items), folder / "other.parquet")
+    assert "chosen items are not in the scores" in (
+        wrong("start", "other.parquet", "--subset", "sub.json", "-o", "new")
+    )
 
 
 def test_answers_only_for_items_not_asked(wrong, folder, answers, asked):

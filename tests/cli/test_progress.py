@@ -98,7 +98,7 @@ def test_the_line_of_a_run_keeps_the_last_interval():
                 scale=fewbench.Scale(),
                 target=target,
                 answered=n,
-                of=50,
+                budget=50,
                 total=60,
                 score=0.5 if score else None,
                 estimate=estimate,

@@ -218,6 +218,23 @@ def agents():
     return costs, float(table.full_scores()[15])
 
 
+def test_a_share_of_the_items_stays_as_tasks_are_added(cli, ok, tmp_path):
+    """The same command goes on; a run whose file has more items says so until they are taken in."""
+    lines = [f"q{at},a" for at in range(200)], [f"r{at},b" for at in range(40)]
+    Path("items.csv").write_text("\n".join(["id,task", *lines[0]]))
+    program = PROGRAM.replace('"item-7"', '""')
+
+    def run(*words):
+        return cli("run", "command", "items.csv", "-o", "run", *words, *START, program)
+
+    assert "Estimated from 20 of 200 items" in run("-n", "10%").out
+    Path("items.csv").write_text("\n".join(["id,task", *lines[0], *lines[1]]))
+    said = cli("estimate", "run", "--scores", "items.csv")
+    assert "note: 40 new items of the scores: 'r0'" in said.err
+    for _ in range(2):
+        assert "Estimated from 25 of 240 items" in run("-n", "10%").out
+
+
 def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
     monkeypatch.setattr("fewbench._progress.MINUTE", 0.0001)
     costs, truth = agents

@@ -258,9 +258,9 @@ def test_models_that_lm_eval_cannot_make(cli, tasks):
         ((*FEW, "--dry-run", "--max-tokens", "0"), "a limit of 0 tokens"),
         ((*FEW, "--dry-run", "--metric", "f1"), "'f1' is not one of"),
         ((*SERVED, "--exemplars", "9"), "needs 18 questions"),
-        ((*SERVED, "--batch", "0"), "batch=0 is too low"),
+        ((*SERVED, "--batch", "0"), "batch 0 is too low"),
         ((*SERVED, "--price-in", "-1"), "the price is -1.0 per million tokens"),
-        ((*SERVED, "--seed", "-1"), "seed=-1"),
+        ((*SERVED, "--seed", "-1"), "seed -1"),
         ((*SERVED, "-o", "tasks/sums.jsonl"), "sums.jsonl is a file"),
     ],
 )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench.decide.operands import contrast, operand
+from fewbench.decide.differences import contrast
+from fewbench.decide.operands import operand
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.testing import simulate

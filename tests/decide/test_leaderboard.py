@@ -109,7 +109,7 @@ def test_models_that_ran_little_are_left_out_with_a_warning():
 
 
 def test_of_two_models_the_bound_is_that_of_one_test():
-    two = Errors.of(np.array([[0, 0.1], [0.1, 0]]))
+    two = Errors.from_matrix(np.array([[0, 0.1], [0.1, 0]]))
     reach = np.full(10, two.inverse[0, 1] * np.sqrt(two.covariance[0, 0] * 4))
     assert two.quantile(reach, LEVEL) == pytest.approx(1.6448536, abs=1e-6)
 
@@ -177,7 +177,7 @@ def test_the_page_names_the_models_that_may_be_the_best():
     page = found.page()
     text = as_text(page)
     assert f"{len(found.contenders)} models may be the best" in text
-    assert "As models, on questions like these and if run again" in text
+    assert "In general, on questions like these and if run again" in text
     rows = next(section for section in page.sections if section.id == "places").tables[0].rows
     assert sum("yes" in row for row in rows) == len(found.contenders)
     assert [len(of.rows) for of in page.sections[-1].tables] == [3]  # a row for each task

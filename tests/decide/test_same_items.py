@@ -9,8 +9,9 @@ import pytest
 from fewbench import gate, versus
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.algorithms.sampling import NestedSample, permanent_order
+from fewbench.decide.differences import contrast, task_contrasts
 from fewbench.decide.next_items import extend
-from fewbench.decide.operands import contrast, operand, task_contrasts
+from fewbench.decide.operands import operand
 from fewbench.decide.random_pairs import items_needed
 from fewbench.evaluation import Evaluation
 from fewbench.methods.base import Answers

@@ -8,7 +8,8 @@ import pytest
 
 import fewbench
 from fewbench.decide.checkpoints import read_run
-from fewbench.decide.operands import contrast, operand
+from fewbench.decide.differences import contrast
+from fewbench.decide.operands import operand
 from fewbench.decide.step_names import read_steps
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
@@ -221,8 +222,14 @@ def test_a_folder_grows_and_survives_a_torn_line(tmp_path):
         return evaluation
 
     first = add("step-100", 0)
-    with pytest.raises(FewbenchError, match="a curve needs 2"):
-        fewbench.track(folder)
+    alone = fewbench.track(folder, half_width=0.05)
+    estimate = first.estimate()["step-100"]
+    assert (alone["step-100"].interval, alone.changes) == (estimate.interval, ())
+    assert str(alone).startswith(f"On these {run.n_items} items, step-100 scores an estimated ")
+    assert "best with" not in str(alone)
+    assert alone.items_needed > 20
+    with pytest.raises(FewbenchError, match="1 checkpoint with answers, and a change has two"):
+        fewbench.track(folder, change=0.05)
     late = add("late/b", 2)
     assert late.provenance.budget == 20
     asked = [one.record.asked(one.targets[0]).tolist() for one in (first, late)]

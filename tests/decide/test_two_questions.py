@@ -10,7 +10,8 @@ from scipy.stats import beta
 from scipy.stats import t as student
 
 import fewbench
-from fewbench.decide.operands import contrast, operand, task_contrasts
+from fewbench.decide.differences import contrast, task_contrasts
+from fewbench.decide.operands import operand
 from fewbench.evaluation import Evaluation
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
@@ -164,7 +165,7 @@ def test_a_score_against_a_threshold_has_the_interval_of_clopper_and_pearson():
     estimate = evaluation.estimate()["a"]
     assert estimate.is_wider_as_model
     assert (estimate.as_model.low, estimate.as_model.high) == pytest.approx(ends)
-    assert "As a model" in str(estimate)
+    assert "In general" in str(estimate)
 
 
 @pytest.mark.skipif(not CASE.exists(), reason="the recorded cases are not here")

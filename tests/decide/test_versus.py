@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import t as student
 
 import fewbench
+from fewbench.decide.differences import contrast, looks_factor, task_contrasts
 from fewbench.decide.multiple import adjusted_p_values
-from fewbench.decide.operands import at_score, contrast, looks_factor, operand, task_contrasts
+from fewbench.decide.operands import at_score, operand
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale

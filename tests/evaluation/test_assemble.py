@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fewbench
 from fewbench.evaluation import Evaluation, estimating
 from fewbench.methods import Answers, Prediction, Provenance, find_method
 from fewbench.scores import Scale
@@ -47,14 +48,33 @@ def one_row(answers):
 def estimated(score, items, answers, held, *, scores=TABLE, level=0.9, tasks=(0.5, 0.5, 0.5)):
     """Make an estimate by errors that are given, or of a random sample (None)."""
     answers = Answers(np.array(items), np.array([answers], dtype=float))
-    one = Scored.of(Prediction(np.array([score]), np.array([tasks])), 0, answers, scores)
+    one = Scored.from_row(Prediction(np.array([score]), np.array([tasks])), 0, answers, scores)
     method = find_method("random" if held is None else "random-linear")
     if held is None and scores.average == "macro":
         held = known(*[0.5] * 9)
     judge = Judge(method, scores, 5, lambda _: held)
     return estimating.make_estimate(
-        "t", one, judge.of(one), judge, level, MADE, past_scores(scores)
+        "t", one, judge.uncertainty(one), judge, level, MADE, past_scores(scores)
     )
+
+
+def test_random_sampling_is_as_wide_as_fewbench_without_sources():
+    """From 60 items on, the tasks' differences make a sample's interval narrower."""
+    table = simulate(31, 400, seed=5)
+    easy = table.values * (table.task_of != 0)  # no model solves the first task
+    target = dict(zip(table.item_ids, easy[np.argmax(easy.sum(axis=1))], strict=True))
+    table = replace(table, values=easy)
+    for n, narrower in ((40, False), (120, True)):
+        chosen, alone = (
+            fewbench.run(table.take(models=rows), "fewbench", n, score=target.get)
+            for rows in (range(30), [])
+        )
+        random = chosen.estimates["target"].random.half_width
+        own = alone.estimates["target"].interval
+        score = chosen.estimates["target"].score
+        assert random == pytest.approx((own.high - own.low) / 2, rel=0.1)
+        low, high = exact_interval(round(n * score), n, 400, 0.9)
+        assert (random < 0.9 * (high - low) / 2) == narrower
 
 
 def test_random_sampling_stands_beside_every_estimate():
@@ -113,7 +133,9 @@ def test_a_method_that_predicts_above_the_sources_needs_less_of_that_width(metho
     replies[0, 0] = 0.0  # equal answers have an interval of their own
     judge = Judge(find_method(method), scores, 40, lambda _: known(*[0.001] * 400))
     prediction = Prediction(np.array([0.9]), np.full((1, len(scores.tasks)), 0.9))
-    found = judge.of(Scored.of(prediction, 0, Answers(np.arange(40), replies), scores))
+    found = judge.uncertainty(
+        Scored.from_row(prediction, 0, Answers(np.arange(40), replies), scores)
+    )
     assert found.half(0.9) == pytest.approx(share * judge.random.half(0.9, 40, 0.9), rel=0.01)
     assert "better than nearly all source models" in found.warnings[0]
     assert ("0.67 times as wide" in found.warnings[0]) == (share < 1)
@@ -128,7 +150,7 @@ def test_an_interval_is_not_wider_than_that_of_random_items_unless_the_method_er
         held = replace(held, units=held.units / 10)
         judge = Judge(method, scores, 40, lambda _, held=held: held)
         prediction = Prediction(np.array([0.5]), np.full((1, len(scores.tasks)), 0.5))
-        found = judge.of(Scored.of(prediction, 0, answers, scores))
+        found = judge.uncertainty(Scored.from_row(prediction, 0, answers, scores))
         widths.append(found.half(0.9) / judge.random.half(0.5, 40, 0.9))
     assert widths[0] == pytest.approx(0.7, abs=0.01)
     assert widths[1] > 1.5

@@ -73,12 +73,29 @@ def test_a_subset_that_was_chosen_before(sources, targets):
     assert by_hand.ask()["model-13"] == ["item-3", "item-9"]
 
 
+def test_a_subset_goes_on_with_scores_that_changed(sources, targets):
+    """As far as it needs them: random items need no models, chosen ones only to be there."""
+    fewer = sources.take(models=np.arange(9))
+    for method, is_chosen in (("random", False), ("random-ridge", False), ("greedy-ridge", True)):
+        subset = Evaluation(sources, method, 6).subset
+        evaluation = Evaluation(fewer, method, 6, NAMES, subset=subset)
+        assert evaluation.subset.items == subset.items
+        assert evaluation.provenance.fingerprint == fewer.fingerprint
+        answer(evaluation, targets)
+        said = " ".join(evaluation.estimate()[NAMES[0]].warnings)
+        assert ("the items were chosen from other scores" in said) == is_chosen
+        lost = sources.positions([item for item in sources.item_ids if item != subset.items[0]])
+        with pytest.raises(EvaluationError, match=f"the 6 chosen .* scores: '{subset.items[0]}'"):
+            Evaluation(sources.take(items=lost), method, 6, subset=subset)
+
+
 def test_a_subset_that_does_not_fit(sources, two_rounds):
     subset = Evaluation(sources, "random", 6).subset
     with pytest.raises(EvaluationError, match="the subset has 6 items, but the budget is 5"):
         Evaluation(sources, "random", 5, subset=subset)
-    with pytest.raises(EvaluationError, match="other scores"):
-        Evaluation(sources.take(models=np.arange(9)), "random", 6, subset=subset)
+    moved = subset.model_copy(update={"items": tuple(map(str, sources.item_ids[:6]))})
+    with pytest.raises(EvaluationError, match="a random sample of the items of other scores"):
+        Evaluation(sources.take(models=np.arange(9)), "random", 6, subset=moved)
     with pytest.raises(ScoresError, match="'nope'"):
         Evaluation(sources, "random", 1, subset=Subset(items=("nope",)))
     with pytest.raises(EvaluationError, match="takes no given subset"):

@@ -7,6 +7,7 @@ from fewbench import Benchmark
 from fewbench.errors import EvaluationError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.extending import extend
+from fewbench.evaluation.journal import Told
 from fewbench.evaluation.scoring import Scoring
 from fewbench.runners.uniting import unite_runs
 from fewbench.scores import save_scores
@@ -120,8 +121,13 @@ def test_further_items_count_in_memory_as_in_the_folder(table, tmp_path):
 
 
 def test_another_metric_is_averaged_over_the_same_items(table, tmp_path, monkeypatch):
-    right = dict(zip(table.item_ids, table.values[0], strict=True))
-    monkeypatch.setattr("fewbench.evaluation.evaluation.logged_answers", lambda *_: right)
+    right = dict(zip(table.item_ids, table.values[0].tolist(), strict=True))
+
+    def told(_, target, asked, *__):
+        scores = tuple(right[item] for item in asked)
+        return Told(target=target, items=tuple(asked), scores=scores), ()
+
+    monkeypatch.setattr("fewbench.evaluation.evaluation.told_by_logs", told)
     part = table.take(models=np.arange(1, 7), items=OLD).averaged("macro")
     evaluation = finished(Evaluation(part, "random", 150, [NAME]), table)
     norm = table.take(models=np.arange(1, 7))

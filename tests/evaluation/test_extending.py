@@ -134,3 +134,38 @@ def test_what_cannot_be_extended_is_refused_before_anything_is_written(table, tm
         path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()
     }
     assert {n: b for n, b in after.items() if n in before} == before
+
+
+@pytest.mark.parametrize("n_sources", [0, 6])
+def test_scores_given_after_it_may_have_lost_items(table, tmp_path, n_sources):
+    """What is gone leaves the score; scores from before the extension lose none of its items."""
+    old = parts(table)
+    begun(table, tmp_path, old, n_sources)
+    extend(tmp_path / "run", table.benchmark)
+    before = Evaluation.open(
+        tmp_path / "run", table.take(models=range(1, 1 + n_sources), items=old)
+    )
+    assert before.scores.n_items == 400
+    assert not before.notes
+    for items in (old[5:], np.arange(5, 400)):
+        lost = table.take(models=range(1, 1 + n_sources), items=items)
+        now = Evaluation.open(tmp_path / "run", lost)
+        assert now.scores.n_items == 395
+        assert "5 items left the scores" in " ".join(now.notes)
+
+
+def test_two_extensions_at_once_are_one(table, tmp_path, monkeypatch):
+    """A folder that another process extends before the lock is taken is not extended again."""
+    begun(table, tmp_path, parts(table))
+    folder, read = tmp_path / "run", Evaluation.open
+
+    def slowly(place, *given, **how):
+        evaluation = read(place, *given, **how)
+        monkeypatch.setattr(Evaluation, "open", read)
+        extend(folder, table.benchmark)
+        return evaluation
+
+    monkeypatch.setattr(Evaluation, "open", slowly)
+    with pytest.raises(EvaluationError, match="changed while it was read"):
+        extend(folder, table.benchmark)
+    assert Evaluation.open(folder).scores.n_items == 400

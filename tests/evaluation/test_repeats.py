@@ -98,7 +98,9 @@ def test_a_table_of_several_answers_brings_all_of_them() -> None:
     thirds = from_arrays([[1 / 3] * 5], models=["new"], items=asked)
     with pytest.raises(AnswersError, match="source models' answers are right"):
         evaluation.tell_table(thirds)
-    repeats = fewbench.scores.repeats.Repeats.of(np.full((1, 5), 3), np.full((1, 5), 1 / 3))
+    repeats = fewbench.scores.repeats.Repeats.from_counts(
+        np.full((1, 5), 3), np.full((1, 5), 1 / 3)
+    )
     evaluation.tell_table(thirds.changed(repeats=repeats))
     answers = evaluation.record.answers("new")
     assert answers.counts is not None
@@ -151,7 +153,7 @@ def test_an_item_that_fails_once_more_keeps_its_answers() -> None:
         result.notes
     )
     assert result.targets["new"].failed == {}
-    with pytest.raises(RunError, match="repeats=0 is too low"):
+    with pytest.raises(RunError, match="repeats 0 is too low"):
         run(SOURCES, "random", 4, score=model, repeats=0)
 
 
@@ -179,7 +181,9 @@ def test_versus_says_how_much_is_run_to_run_noise() -> None:
     answers = (rng.random((2, 5, 80)) < rng.random(80)).astype(float)
     table = from_arrays(answers.mean(axis=1), models=["a", "b"])
     counts, variances = np.full((2, 80), 5), answers.var(axis=1, ddof=1)
-    both: Scores = table.changed(repeats=fewbench.scores.repeats.Repeats.of(counts, variances))
+    both: Scores = table.changed(
+        repeats=fewbench.scores.repeats.Repeats.from_counts(counts, variances)
+    )
     found = versus("a", "b", scores=both)
     assert found.repeats is not None
     assert found.repeats.share > 0.8  # the same model

@@ -112,7 +112,7 @@ def test_a_run_that_its_width_ends_covers_every_score(n_items, most, half_width,
         for hits in np.flatnonzero(chances.max(axis=0) > 1e-9):
             answers = Answers(np.arange(n), (np.arange(n)[None] < hits).astype(float))
             one = Scored(answers, np.full(2, hits / n))
-            uncertainty = judge.of(one)
+            uncertainty = judge.uncertainty(one)
             if n < most and not uncertainty.ends_run:
                 continue
             low, high = uncertainty.interval(0.9)

@@ -9,7 +9,7 @@ import pytest
 import fewbench
 from fewbench.checks import audit
 from fewbench.methods.sources import are_alike, independent_sources, source_groups
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import from_arrays
 from fewbench.study.splits import SplitSettings, make_split
 from fewbench.testing import simulate, simulate_run
@@ -57,6 +57,26 @@ def test_checkpoints_are_one_source_and_the_items_a_sample():
     assert [advice.when for advice in checked.use] == ["fewer than 20 independent source models"]
 
 
+def test_models_that_ran_a_part_are_counted_alike_everywhere():
+    """The audit, the choice of the method and the report; the errors have a number of their own."""
+    table = simulate(45, 200, seed=1)
+    cells = table.values.copy()
+    cells[38:44, 60:] = np.nan
+    sources = table.changed(values=cells).take(models=range(44))
+    assert "38 models of 19 families count as 19 independent" in (
+        audit(sources).of_kind("independent-sources").what
+    )
+    evaluation = fewbench.Evaluation(sources, budget=40)
+    assert "38 of 44 source models ran half of the items or more, 19 of them independent" in (
+        evaluation.reason
+    )
+    asked = evaluation.ask()["target"]
+    evaluation.tell("target", dict.fromkeys(asked, 1.0))
+    facts = next(part.facts for part in evaluation.page().sections if part.id == "basis")
+    words = "44 models, of which 38 ran half of the items or more, 19 of them independent"
+    assert facts["Source models"] == words
+
+
 @pytest.mark.parametrize(("families", "kind"), [(19, "sampled"), (20, "held-out")])
 def test_twenty_families_choose_items(families, kind):
     """However many models they have."""
@@ -80,7 +100,7 @@ def test_runs_by_name_are_held_out_together():
 
 @real
 def test_models_of_a_run_whose_names_say_nothing_are_warned_of():
-    scores = read(DATA / "training_runs.npz").scores
+    scores = import_results(DATA / "training_runs.npz").scores
     run = scores.take(models=range(25))
     assert not are_alike(run)  # its family is known
     assert are_alike(unnamed(run))
@@ -105,7 +125,7 @@ def test_unrelated_models_are_not_warned_of():
 @real
 def test_another_run_from_checkpoints_of_one():
     """25 checkpoints of run A as sources, the checkpoints of runs C and D as targets."""
-    scores = read(DATA / "training_runs.npz").scores
+    scores = import_results(DATA / "training_runs.npz").scores
     sources, covered, errors = scores.take(models=range(25)), 0, []
     for row in range(31, 43):
         answers = dict(zip(scores.item_ids, scores.values[row], strict=True))

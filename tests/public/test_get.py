@@ -216,6 +216,7 @@ def test_failures_that_stay(site, faults, said, tmp_path):
     assert found.value.hint
     assert not (tmp_path / "s.parquet").exists()
     assert not list((tmp_path / "cache").rglob("*.parquet"))
+    assert all(part.stat().st_size for part in (tmp_path / "cache").rglob("*.part"))
 
 
 def test_listings_that_fail(site):
@@ -248,7 +249,7 @@ def test_addresses_and_promises_that_are_wrong(site):
             fewbench.get("metabench", benchmark="gsm8k")
 
 
-def test_failures_of_plain_hosts(site, monkeypatch):
+def test_failures_of_plain_hosts(site, monkeypatch, tmp_path):
     path = "/lcb/performances_generation.json"
     for faults, said in (
         (["truncated"] * 4, "failed"),
@@ -259,6 +260,7 @@ def test_failures_of_plain_hosts(site, monkeypatch):
         site.faults[path] = list(faults)
         with pytest.raises(PublicError, match=said):
             fewbench.get("livecodebench")
+        assert all(part.stat().st_size for part in tmp_path.rglob("*.part"))
     site.faults[path] = ["truncated", 503, "truncated"]
     assert fewbench.get("livecodebench").scores.n_models == 3
     name = "gsm8k.csv"

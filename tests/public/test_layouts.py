@@ -16,7 +16,7 @@ from fewbench.public import SOURCES
 from fewbench.public.fetching import Misread
 from fewbench.public.routes import Route, documents, helm_sample, lighteval_order, routed
 from fewbench.public.source import from_rows
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores.conditions import asked_elsewhere
 
 pytest.importorskip("huggingface_hub")
@@ -140,7 +140,7 @@ def test_rows_of_a_table_that_cannot_be_used(column, value, problem):
     few = rows.astype(object)
     few.loc[[3, 7], column] = value
     reading = from_rows(few, what="file")
-    assert reading.scores.run.sum() == 198
+    assert reading.scores.is_run.sum() == 198
     assert f"2 of 200 rows {'' if 'without' in problem else 'with '}{problem}" in reading.notes[0]
     many = rows.astype(object)
     many.loc[:50, column] = value
@@ -261,7 +261,7 @@ def test_items_are_named_as_the_readers_of_their_harnesses_name_them(site, tmp_p
         ("mmlu-pro", None, written("law_result.json", answers)),
         ("swe-bench", None, written("sub/per_instance_details.json", details)),
     ):
-        scores = read(path, form=name).scores
+        scores = import_results(path, form=name).scores
         public = fewbench.get(name, benchmark=benchmark).scores
         assert sorted(scores.item_ids) == sorted(public.item_ids)
         assert scores.tasks == public.tasks

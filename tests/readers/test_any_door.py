@@ -10,7 +10,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from fewbench.readers import Columns, read
+from fewbench.readers import Columns, import_results
 from fewbench.readers.harnesses import HARNESSES
 
 from .toy import FIXTURES, MODELS, TOY, capitals, sums
@@ -98,7 +98,7 @@ def test_models_items_and_scores_are_those_that_the_harness_played(harness, tmp_
         pytest.importorskip("inspect_ai")
     name, options, (key, places, joins_alike, otherwise) = DOORS[harness]
     path = opened(name, tmp_path)
-    scores = read(path, form=harness, **options).scores
+    scores = import_results(path, form=harness, **options).scores
     assert [model[-7:] for model in scores.model_ids] == ["model-a", "model-b"]
     assert scores.items["task"].tolist() == [task for task, own in places.items() for _ in own]
     expected = [row.copy() for row in RIGHT]
@@ -108,7 +108,7 @@ def test_models_items_and_scores_are_those_that_the_harness_played(harness, tmp_
     second, eighth = scores.item_ids[[1, 7]]
     assert (eighth == f"{second}#2") == joins_alike
     if key:
-        named = read(path, form=harness, key=key, **options).scores
+        named = import_results(path, form=harness, key=key, **options).scores
         assert list(named.item_ids) == [
             f"{task}/{at}" for task, own in places.items() for at in own
         ]
@@ -127,22 +127,22 @@ def test_a_table_is_the_same_as_logs(tmp_path):
     ]
     table = tmp_path / "answers.csv"
     pd.DataFrame(rows, columns=["model", "item", "task", "score"]).to_csv(table, index=False)
-    of_table = read(table, columns=Columns("model", "item", "score", task="task")).scores
+    of_table = import_results(table, columns=Columns("model", "item", "score", task="task")).scores
     assert of_table.values.tolist() == RIGHT
     pytest.importorskip("inspect_ai")
     name, options, _ = DOORS["inspect"]
-    of_logs = read(FIXTURES / name, key="input", **options).scores
+    of_logs = import_results(FIXTURES / name, key="input", **options).scores
     bare = replace(of_logs, items=of_logs.items[["task"]], probabilities=None)
     assert bare.equals(of_table)  # but for where the harness keeps an item
 
 
 def test_where_the_items_are_in_each_harness_is_kept():
     name, options, _ = DOORS["lm-eval"]
-    assert read(FIXTURES / name, **options).scores.items["doc_id"].tolist() == [
+    assert import_results(FIXTURES / name, **options).scores.items["doc_id"].tolist() == [
         *range(10),
         *range(8),
     ]
     pytest.importorskip("inspect_ai")
     name, options, _ = DOORS["inspect"]
     own = [item["id"] for task in TOY["tasks"].values() for item in task]
-    assert read(FIXTURES / name, **options).scores.items["sample_id"].tolist() == own
+    assert import_results(FIXTURES / name, **options).scores.items["sample_id"].tolist() == own

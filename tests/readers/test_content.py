@@ -14,7 +14,7 @@ from fewbench import _memory
 from fewbench.bento import Transferability
 from fewbench.errors import FewbenchError
 from fewbench.public import load_scores
-from fewbench.readers import Columns, join_attributes, read
+from fewbench.readers import Columns, import_results, join_attributes
 from fewbench.readers.task_tables import read_task_table
 from fewbench.scores import from_long
 
@@ -38,7 +38,7 @@ class TestGitLfs:
     def test_a_file(self, tmp_path, name):
         (tmp_path / name).write_text(POINTER)
         with pytest.raises(FewbenchError, match=r"Git LFS pointer.*git lfs pull"):
-            read(tmp_path / name, columns=LONG)
+            import_results(tmp_path / name, columns=LONG)
 
     def test_others(self, tmp_path):
         for name in ("x.csv", "x.npz", "x.parquet"):
@@ -61,7 +61,7 @@ class TestGitLfs:
         other.parent.mkdir()
         other.write_text(POINTER)
         with pytest.raises(FewbenchError, match=r"1 file of results .*per_instance_stats.*pull"):
-            read(lm_eval)
+            import_results(lm_eval)
 
 
 class TestTotals:
@@ -71,13 +71,13 @@ class TestTotals:
         (totals,) = lm_eval.rglob("results_*")
         for path in (lm_eval, totals):
             with pytest.raises(FewbenchError, match=r"lm-eval holds totals .*--log_samples"):
-                read(path)
+                import_results(path)
 
     def test_of_one_model_among_others(self, lm_eval):
         (totals,) = lm_eval.rglob("results_*")
         (lm_eval / "other").mkdir()
         shutil.copy(totals, lm_eval / "other")
-        notes = read(lm_eval, metric="acc,exact_match", filter="none,strict-match").notes
+        notes = import_results(lm_eval, metric="acc,exact_match", filter="none,strict-match").notes
         assert any("1 file of lm-eval holds totals" in note for note in notes)
 
     def test_of_helm_and_lighteval(self, tmp_path):
@@ -89,7 +89,7 @@ class TestTotals:
             folder.mkdir()
             (folder / name).write_text(json.dumps(content))
             with pytest.raises(FewbenchError, match=rf"{harness} holds totals .*{hint}"):
-                read(folder)
+                import_results(folder)
 
 
 class TestText:
@@ -104,7 +104,7 @@ class TestText:
         lines = "\ufeff" + lines if encoding == "utf-16-le" else lines
         (tmp_path / "x.jsonl").write_bytes(lines.encode(encoding))
         for name in ("x.csv", "x.jsonl"):
-            scores = read(tmp_path / name, columns=LONG).scores
+            scores = import_results(tmp_path / name, columns=LONG).scores
             assert scores.model_ids == ["müller", "b"]
             assert scores.values.tolist() == [[1, 0], [0, 1]]
 
@@ -115,21 +115,21 @@ class TestText:
         path.write_bytes(text.encode("latin-1"))
         line = 2 if columns is LONG else 3
         with pytest.raises(FewbenchError, match=rf"byte 0xf. at line {line}, '[üö]'.*iconv"):
-            read(path, columns=columns)
+            import_results(path, columns=columns)
 
     def test_logs_in_utf_16(self, lm_eval):
         samples = next(lm_eval.rglob("samples_*"))
         samples.write_bytes(samples.read_text().encode("utf-16"))
         with pytest.raises(FewbenchError, match=r"UTF-16 text, not UTF-8.*iconv -f UTF-16"):
-            read(lm_eval)
+            import_results(lm_eval)
 
     @pytest.mark.parametrize(("mark", "words"), [(";", "';'"), ("\t", "tabs"), ("|", r"'\|'")])
     def test_other_separators(self, tmp_path, mark, words):
         path = tmp_path / "x.csv"
         path.write_text(TABLE.replace(",", mark).replace("1", "0,5"))
         for use in (
-            lambda: read(path, columns=LONG),
-            lambda: read(path, columns=Columns("m")),
+            lambda: import_results(path, columns=LONG),
+            lambda: import_results(path, columns=Columns("m")),
             lambda: read_task_table(path, ["x"]),
             lambda: Transferability.load(path),
         ):
@@ -151,20 +151,20 @@ class TestMemory:
             file.writestr("scores.npy", b"\x93NUMPY\x01\x00\x76\x00" + head)
             file.writestr("models.npy", b"")
         with pytest.raises(FewbenchError, match=r"its arrays needs about 14,901.2 GB"):
-            read(tmp_path / "x.npz")
+            import_results(tmp_path / "x.npz")
 
     def test_a_large_file(self, tmp_path):
         path = tmp_path / "x.csv"
         path.write_text(TABLE)
         os.truncate(path, 20_000)
         with pytest.raises(FewbenchError, match=r"x.csv: the table needs about"):
-            read(path, columns=Columns("m"))
+            import_results(path, columns=Columns("m"))
 
     def test_a_parquet_file(self, tmp_path):
         pd.DataFrame({"m": ["a"] * 10_000}).to_parquet(tmp_path / "x.parquet")
         for columns in (LONG, Columns("m")):
             with pytest.raises(FewbenchError, match=r"a table of 10,000 rows needs about"):
-                read(tmp_path / "x.parquet", columns=columns)
+                import_results(tmp_path / "x.parquet", columns=columns)
 
     def test_few_rows_of_many_models_and_items(self):
         names = [str(at) for at in range(40)]

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import FewbenchError
-from fewbench.readers import Reading, read
+from fewbench.readers import Reading, import_results
 from fewbench.readers.gather import find_units
 from fewbench.readers.harness import Harness, LogUnit, Wants
 from fewbench.readers.harnesses import HARNESSES
@@ -106,7 +106,7 @@ def untouched(case: Case) -> tuple[Reading | None, dict[str, str]]:
         case.copied_to(Path(folder))
         try:
             options = options_of(case)
-            return (read(folder, **options) if case.unit else None), options
+            return (import_results(folder, **options) if case.unit else None), options
         except FewbenchError:
             return None, {}
 
@@ -117,7 +117,7 @@ def answered(case: Case, change: Callable[[bytes], bytes], tmp_path: Path) -> Re
     changed = case.copied_to(tmp_path)
     changed.write_bytes(change(changed.read_bytes()))
     try:
-        reading = read(tmp_path if case.unit else changed, **options)
+        reading = import_results(tmp_path if case.unit else changed, **options)
     except FewbenchError as error:
         return str(error)
     assert isinstance(reading, Reading)

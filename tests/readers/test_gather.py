@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers import gather, read
+from fewbench.readers import gather, import_results
 from fewbench.readers.gather import load_part, save_part
 from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.lm_eval import LmEval
@@ -41,13 +41,13 @@ def same(one, other):
 
 
 def test_with_a_folder_for_parts_or_without(several, tmp_path):
-    same(read(several), read(several, work=tmp_path / "work"))
+    same(import_results(several), import_results(several, work=tmp_path / "work"))
 
 
 def test_on_one_processor_or_several(several, tmp_path, monkeypatch):
     monkeypatch.setattr(gather, "PARALLEL_FROM", 0)
-    same(read(several), read(several, workers=2))
-    same(read(several), read(several, workers=2, work=tmp_path / "work"))
+    same(import_results(several), import_results(several, workers=2))
+    same(import_results(several), import_results(several, workers=2, work=tmp_path / "work"))
 
 
 def test_goes_on_after_a_stop(several, tmp_path):
@@ -59,29 +59,29 @@ def test_goes_on_after_a_stop(several, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        read(several, work=work, progress=stop)
+        import_results(several, work=work, progress=stop)
     parts = {path: path.stat().st_mtime_ns for path in work.glob("*.part")}
     assert len(parts) == 7
-    same(read(several), read(several, work=work))
+    same(import_results(several), import_results(several, work=work))
     assert all(path.stat().st_mtime_ns == at for path, at in parts.items())
 
 
 def test_a_file_that_changed_is_read_again(several, tmp_path):
-    before = read(several, work=tmp_path / "work")
+    before = import_results(several, work=tmp_path / "work")
     file = sorted(several.rglob("samples_*"))[0]
     text = file.read_text()
     file.write_text(text.replace('"acc": 1.0', '"acc": 0.0'))
     os.utime(file, ns=(1, 1))
-    after = read(several, work=tmp_path / "work")
+    after = import_results(several, work=tmp_path / "work")
     assert after.scores.values[0, :9].tolist() == [0] * 9
     assert np.array_equal(after.scores.values[1:], before.scores.values[1:], equal_nan=True)
 
 
 def test_results_that_changed_count_too(several, tmp_path):
-    read(several, work=tmp_path / "work")
+    import_results(several, work=tmp_path / "work")
     results = sorted(several.rglob("results_*"))[0]
     results.write_text(results.read_text().replace('"org/m0"', '"org/renamed"'))
-    assert read(several, work=tmp_path / "work").scores.model_ids[0] == "org/renamed"
+    assert import_results(several, work=tmp_path / "work").scores.model_ids[0] == "org/renamed"
 
 
 def test_a_part_holds_all_of_a_run(several, tmp_path):
@@ -98,10 +98,10 @@ def test_a_part_holds_all_of_a_run(several, tmp_path):
 
 
 def test_a_damaged_part_is_read_again(several, tmp_path):
-    before = read(several, work=tmp_path / "work")
+    before = import_results(several, work=tmp_path / "work")
     for part in (tmp_path / "work").glob("*.part"):
         part.write_bytes(part.read_bytes()[:20])
-    same(before, read(several, work=tmp_path / "work"))
+    same(before, import_results(several, work=tmp_path / "work"))
 
 
 class Killed(LmEval):
@@ -125,13 +125,13 @@ class TestFilesFound:
         logs.write("org/b", "t", rows)
         (logs.root / "out" / "linked").symlink_to(elsewhere.parent, target_is_directory=True)
         (logs.root / "out" / "loop").symlink_to(logs.root / "out", target_is_directory=True)
-        assert set(read(logs.root / "out").scores.model_ids) == {"org/a", "org/b"}
+        assert set(import_results(logs.root / "out").scores.model_ids) == {"org/a", "org/b"}
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="a superuser may look into every folder")
     def test_a_folder_that_cannot_be_looked_into(self, several):
         several.chmod(0)
         with pytest.raises(ReaderError, match="cannot be opened"):
-            read(several)
+            import_results(several)
 
     def test_a_cache_that_names_files_by_their_hash(self, logs):
         rows = [logs.choice(0, "q")]
@@ -142,7 +142,7 @@ class TestFilesFound:
             blob.parent.mkdir(exist_ok=True)
             file.rename(blob)
             file.symlink_to(blob)
-        assert read(logs.root).scores.model_ids == ["org/a", "org/b"]
+        assert import_results(logs.root).scores.model_ids == ["org/a", "org/b"]
 
 
 class TestDamagedFiles:
@@ -152,13 +152,13 @@ class TestDamagedFiles:
         with pytest.raises(
             ReaderError, match=r"5 of 18 files cannot be read: .*samples_t0.*line 9"
         ):
-            read(several)
+            import_results(several)
 
     def test_left_out_if_the_user_says_so(self, several):
         file = torn(several)
         with pytest.raises(ReaderError, match=r"line 9: not whole JSON.*--damaged rows"):
-            read(several)
-        reading = read(several, damaged="skip")
+            import_results(several)
+        reading = import_results(several, damaged="skip")
         assert np.isnan(reading.scores.values[0, :9]).all()
         assert reading.notes[0].startswith("1 of 18 files were left out: ")
         row = reading.files.set_index("file").loc[str(file)]
@@ -167,7 +167,7 @@ class TestDamagedFiles:
 
     def test_whole_rows_are_kept_if_the_user_says_so(self, several):
         file = torn(several)
-        reading = read(several, damaged="rows")
+        reading = import_results(several, damaged="rows")
         assert np.isnan(reading.scores.values[0, :9]).tolist() == [False] * 8 + [True]
         assert any("last line is truncated and was skipped" in note for note in reading.notes)
         assert any("has 8 documents, but its results file says 9" in note for note in reading.notes)
@@ -177,13 +177,13 @@ class TestDamagedFiles:
         file = torn(several)
         file.write_bytes(file.read_bytes() + b"\n" + file.read_bytes().split(b"\n")[0] + b"\n")
         with pytest.raises(ReaderError, match="line 9: not whole JSON"):
-            read(file, damaged="rows")
+            import_results(file, damaged="rows")
 
 
 class TestFiles:
     def test_every_file_is_listed_once_a_run(self, several):
         (several / "notes.txt").write_text("hello")
-        files = read(several).files
+        files = import_results(several).files
         assert len(files) == 19
         assert files["taken"].sum() == 18 * 9 - 4
         assert set(files["harness"]) == {"lm-eval", ""}

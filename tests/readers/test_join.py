@@ -8,7 +8,7 @@ import pytest
 
 from fewbench import Evaluation, audit
 from fewbench.errors import ReaderError, ScoresError
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.readers.harness import Rows
 from fewbench.readers.join.table import join
 from fewbench.scores.conditions import compare_conditions, count_uncompared, disagreements
@@ -43,10 +43,10 @@ class TestSameModelInTwoFolders:
 
     def test_stops_and_says_how_to_go_on(self, two):
         with pytest.raises(ReaderError, match=r"2 of 2 items differ.*--same-model newest.*apart"):
-            read(two)
+            import_results(two)
 
     def test_newest(self, two):
-        reading = read(two, same_model="newest")
+        reading = import_results(two, same_model="newest")
         assert reading.scores.values.tolist() == [[0, 0, 0]]
         assert noted(reading, "2 of 3 items .* newer run")
 
@@ -54,22 +54,22 @@ class TestSameModelInTwoFolders:
         logs.write("org/a", "t", three(logs), folder="june")
         shots = {"n-shot": {"t": 2}}
         logs.write("org/a", "t", wrong(logs, 2), folder="july", stamp=LATER, original=3, **shots)
-        reading = read(logs.root, same_model="newest")
+        reading = import_results(logs.root, same_model="newest")
         assert reading.scores.values.tolist() == [[1, 1, 0]]
         assert noted(reading, "not used, a run of 2 items with other settings than .* whole run")
         assert not noted(reading, "newer run")
         logs.write("org/a", "t", wrong(logs, 3), folder="july", stamp=LATER, **shots)
-        assert read(logs.root, same_model="newest").scores.values.tolist() == [[0, 0, 0]]
+        assert import_results(logs.root, same_model="newest").scores.values.tolist() == [[0, 0, 0]]
 
     def test_apart(self, two):
-        scores = read(two, same_model="apart").scores
+        scores = import_results(two, same_model="apart").scores
         assert scores.model_ids == ["org/a@july", "org/a@june"]
         assert scores.values[1].tolist() == [1, 1, 0]
 
     def test_apart_only_where_a_task_was_run_twice(self, logs):
         logs.write("org/a", "t", three(logs), folder="june")
         logs.write("org/a", "u", three(logs), folder="july")
-        scores = read(logs.root, same_model="apart").scores
+        scores = import_results(logs.root, same_model="apart").scores
         assert scores.model_ids == ["org/a"]
         assert not scores.has_missing
 
@@ -81,11 +81,11 @@ class TestSameModelInTwoFolders:
                 next(path.glob("samples_*")).rename(path / "samples_t.jsonl")
         why = "; one has no time, so the newer one is unknown" if n_without == 2 else ""
         with pytest.raises(ReaderError, match=f"has two scores on item .* items differ{why}"):
-            read(logs.root, same_model="newest")
+            import_results(logs.root, same_model="newest")
 
     def test_an_unknown_way(self, two):
         with pytest.raises(ReaderError, match="--same-model cannot be 'x'"):
-            read(two, same_model="x")
+            import_results(two, same_model="x")
 
 
 class TestRunsOfWhichNoneIsNewer:
@@ -94,8 +94,8 @@ class TestRunsOfWhichNoneIsNewer:
         later = {"stamp": LATER, "original": 3, "n-shot": {"t": 5}}
         logs.write("a", "t", wrong(logs, 1), **later)
         with pytest.raises(ReaderError, match="settings: shots=0, and shots=5"):
-            read(logs.root)
-        both = read(logs.root, same_model="apart").scores
+            import_results(logs.root)
+        both = import_results(logs.root, same_model="apart").scores
         assert both.model_ids == ["a@shots=0", "a"]  # the newest keeps the name
         assert np.isnan(both.values).sum(axis=1).tolist() == [0, 2]
 
@@ -103,7 +103,7 @@ class TestRunsOfWhichNoneIsNewer:
         for folder in ("june", "july"):
             logs.write("a", "t", three(logs), folder=folder, **{"n-shot": {"t": 0}})
             logs.write("a", "u", three(logs), folder=folder, stamp=LATER, **{"n-shot": {"u": 5}})
-        scores = read(logs.root, same_model="apart").scores
+        scores = import_results(logs.root, same_model="apart").scores
         assert scores.model_ids == ["a@july", "a@june"]
         assert not scores.has_missing
 
@@ -128,25 +128,27 @@ class TestKey:
         logs.write("a", "t", [self.keyed(logs, i) for i in range(3)])
         # Another wording of the items: joined all the same, as the user says what they are.
         logs.write("b", "t", [self.keyed(logs, i) | {"doc_hash": f"x{i}"} for i in range(3)])
-        reading = read(logs.root, key="id")
+        reading = import_results(logs.root, key="id")
         assert reading.scores.item_ids.tolist() == ["t/cap-0", "t/cap-1", "t/cap-2"]
         assert not reading.scores.has_missing
-        assert read(logs.root, key="n").scores.item_ids.tolist() == ["t/0", "t/1", "t/2"]
-        assert read(logs.root).scores.n_items == 6
+        assert import_results(logs.root, key="n").scores.item_ids.tolist() == ["t/0", "t/1", "t/2"]
+        assert import_results(logs.root).scores.n_items == 6
 
     def test_a_field_that_is_the_same_for_several_items(self, logs):
         rows = [self.keyed(logs, i) | {"doc": {"subject": "law"}} for i in range(3)]
         logs.write("a", "t", rows)
-        assert read(logs.root, key="subject").scores.n_items == 3  # told apart by position
+        assert (
+            import_results(logs.root, key="subject").scores.n_items == 3
+        )  # told apart by position
         # This run of a part is out of order, so its positions are not believed.
         logs.write("b", "t", [rows[2], rows[0]], original=3)
         with pytest.raises(ReaderError, match="several items of task 't' have 'law' as their 's"):
-            read(logs.root, key="subject")
+            import_results(logs.root, key="subject")
 
     def test_a_field_that_it_lacks(self, logs):
         logs.write("a", "t", three(logs))
         with pytest.raises(ReaderError, match=r"line 1: the item has no .*'id' .*'question'"):
-            read(logs.root, key="id")
+            import_results(logs.root, key="id")
 
 
 class TestMetricsFromLogLikelihoods:
@@ -159,15 +161,15 @@ class TestMetricsFromLogLikelihoods:
 
     def test_computed_where_it_is_not_logged(self, logs):
         logs.write("a", "t", self.rows(logs))
-        reading = read(logs.root, metric="acc_norm")
+        reading = import_results(logs.root, metric="acc_norm")
         assert reading.scores.values.tolist() == [[1, 0]]
         assert noted(reading, "'acc_norm' is computed from log-likelihoods in 1 run")
-        assert read(logs.root, metric="acc").scores.values.tolist() == [[0, 0]]
+        assert import_results(logs.root, metric="acc").scores.values.tolist() == [[0, 0]]
 
     def test_refused_where_the_answer_is_not_known(self, logs):
         logs.write("a", "t", self.rows(logs, target="?"))
         with pytest.raises(ReaderError, match="'acc_norm' is not logged, and cannot be computed"):
-            read(logs.root, metric="acc_norm")
+            import_results(logs.root, metric="acc_norm")
 
 
 class TestTasksNamed:
@@ -183,20 +185,22 @@ class TestTasksNamed:
         with pytest.raises(
             ReaderError, match=r"'words' of task 'wiki' is a list of 2.*--skip-tasks"
         ):
-            read(mixed)
-        reading = read(mixed, skip_tasks="wiki")
+            import_results(mixed)
+        reading = import_results(mixed, skip_tasks="wiki")
         assert reading.scores.tasks == ["mc_art", "mc_law"]
         assert reading.scores.probabilities is not None
         left = reading.files.set_index("task").loc["wiki"]
         assert (left["taken"], left["note"]) == (0, "the task is excluded")
 
     def test_by_pattern(self, mixed):
-        assert read(mixed, only_tasks="mc_*").scores.tasks == ["mc_art", "mc_law"]
-        assert read(mixed, only_tasks="mc_*", skip_tasks="*law").scores.tasks == ["mc_art"]
+        assert import_results(mixed, only_tasks="mc_*").scores.tasks == ["mc_art", "mc_law"]
+        assert import_results(mixed, only_tasks="mc_*", skip_tasks="*law").scores.tasks == [
+            "mc_art"
+        ]
 
     def test_none_left(self, mixed):
         with pytest.raises(ReaderError, match=r"no task left to read.*'mc_art', 'mc_law', 'wiki'"):
-            read(mixed, only_tasks="mmlu")
+            import_results(mixed, only_tasks="mmlu")
 
 
 def test_metric_and_filter_of_other_scores(logs):
@@ -206,10 +210,10 @@ def test_metric_and_filter_of_other_scores(logs):
             for name in ("strict", "flexible")
         ]
         logs.write("a", "t", rows, folder=folder)
-    sources = read(logs.root / "old", metric="n", filter="flexible").scores
+    sources = import_results(logs.root / "old", metric="n", filter="flexible").scores
     assert sources.items[["metric", "filter"]].iloc[0].tolist() == ["n", "flexible"]
-    assert read(logs.root / "new", like=sources).scores.values.tolist() == [[0.5]]
-    named = read(logs.root / "new", metric="m", filter="strict", like=sources)
+    assert import_results(logs.root / "new", like=sources).scores.values.tolist() == [[0.5]]
+    named = import_results(logs.root / "new", metric="m", filter="strict", like=sources)
     assert named.scores.values.tolist() == [[1]]
 
 
@@ -217,7 +221,7 @@ def test_groups_of_tasks(logs):
     groups = {"mmlu": ["stem"], "stem": ["t"], "t": []}
     logs.write("a", "t", three(logs), group_subtasks=groups)
     logs.write("a", "u", three(logs), group_subtasks={"u": []}, stamp=LATER)
-    items = read(logs.root).scores.items
+    items = import_results(logs.root).scores.items
     assert items["group"].tolist() == ["mmlu/stem"] * 3 + [""] * 3
 
 
@@ -292,8 +296,8 @@ class TestOptionsInAnotherOrder:
         logs.write("a", "t", [logs.choice(0, "q", options=options)])
         logs.write("b", "t", [logs.choice(0, "q", options=options[::-1], right=1)])
         with pytest.raises(ReaderError, match="'b' on 1 item of task 't' have other options"):
-            read(logs.root)
-        reading = read(logs.root, accept_differences=True)
+            import_results(logs.root)
+        reading = import_results(logs.root, accept_differences=True)
         assert reading.scores.probabilities is None
         assert noted(reading, "models had their options in a different order in task 't'")
 
@@ -303,7 +307,7 @@ class TestPrompts:
         for model, hashes in models.items():
             rows = [logs.choice(i, f"q{i}", prompt_hash=h) for i, h in enumerate(hashes)]
             logs.write(model, "t", rows)
-        return read(logs.root)
+        return import_results(logs.root)
 
     def test_most_is_counted_item_by_item(self, logs):
         # Most saw x, y, w; of the third item z and w were seen as often, and a is first.
@@ -333,7 +337,7 @@ def test_models_that_were_asked_in_different_ways_keep_a_warning(logs):
         logs.write(
             f"org/m{at}", "t", rows, configs=configs, chat_template=None, **{"n-shot": {"t": shots}}
         )
-    reading = read(logs.root)
+    reading = import_results(logs.root)
     assert noted(reading, "few-shot examples of task 't' differs between models")
     (said,) = disagreements(reading.scores)
     assert said == (
@@ -344,24 +348,30 @@ def test_models_that_were_asked_in_different_ways_keep_a_warning(logs):
     evaluation = Evaluation(reading.scores, "random", 3, ["new"])
     evaluation.tell("new", dict.fromkeys(evaluation.ask()["new"], 1.0))
     assert said in evaluation.estimate()["new"].warnings
-    assert disagreements(read([logs.root / "out" / f"org__m{at}" for at in (0, 1)]).scores) == ()
+    assert (
+        disagreements(import_results([logs.root / "out" / f"org__m{at}" for at in (0, 1)]).scores)
+        == ()
+    )
 
 
 def test_models_that_never_meet_are_named(logs):
     for model in "abcd":
         docs = [f"{'x' if model in 'ab' else 'y'}{i}" for i in range(12)]
         logs.write(model, "t", [logs.choice(i, doc) for i, doc in enumerate(docs)], results=False)
-    reading = read(logs.root)
+    reading = import_results(logs.root)
     assert noted(reading, r"2 groups of models have \(nearly\) no items in common \('a', 'b'; 'c'")
     logs.write("a", "u", three(logs))
-    assert sum("no items in common" in note for note in read(logs.root).notes) == 1
+    assert sum("no items in common" in note for note in import_results(logs.root).notes) == 1
 
 
 class TestVersions:
     def test_of_the_task(self, logs):
-        logs.write("a", "t", three(logs), versions={"t": 1})
-        logs.write("b", "t", three(logs), versions={"t": 2})
-        assert noted(read(logs.root), r"task 't' was run in 2 versions \(1: 'a'; 2: 'b'\)")
+        configs = {"t": {"num_fewshot": 0, "output_type": "multiple_choice"}}
+        logs.write("a", "t", three(logs), versions={"t": 1}, configs=configs)
+        logs.write("b", "t", three(logs), versions={"t": 2}, configs=configs)
+        reading = import_results(logs.root)
+        assert noted(reading, r"task 't' was run in 2 versions \(1: 'a'; 2: 'b'\)")
+        assert not noted(reading, "task version")  # said once
 
     def test_of_items(self, logs):
         for model in "abc":
@@ -369,14 +379,14 @@ class TestVersions:
             if model == "b":
                 rows[1] = logs.choice(1, "q1, reworded")
             logs.write(model, "t", rows)
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert reading.scores.n_items == 4
         assert noted(reading, "whole runs of 'b' have 1 item that most .* lack 1")
 
     def test_a_run_of_a_part_is_no_other_version(self, logs):
         logs.write("a", "t", three(logs))
         logs.write("b", "t", three(logs)[:2], original=3)
-        assert not noted(read(logs.root), "version")
+        assert not noted(import_results(logs.root), "version")
 
 
 def test_copies_of_a_row_count_once_and_may_not_differ(tmp_path):
@@ -454,11 +464,11 @@ def test_a_metric_renamed_between_logs_is_one_metric_if_both_names_are_named(log
         rows[0]["metrics"] = [metric]
         out = logs.write(model, "t", rows).parent
     with pytest.raises(ReaderError, match="several choices of --metric: task 't' has"):
-        read(out)
+        import_results(out)
     with pytest.raises(ReaderError, match="no row has the metric 'match'") as caught:
-        read(out, metric="match")
+        import_results(out, metric="match")
     assert "--metric match,exact" in caught.value.hint
-    reading = read(out, metric="match,exact")
+    reading = import_results(out, metric="match,exact")
     assert reading.scores.values.tolist() == [[1], [0]]
     assert set(reading.scores.items["metric"]) == {"match"}
     assert any("its metric 'exact' counts as 'match'" in note for note in reading.notes)
@@ -471,7 +481,7 @@ def test_all_tasks_that_cannot_be_joined_are_named_at_once(logs):
         rows = [logs.free(0, "q", exact_match=[1])]
         out = logs.write("org/a", task, rows).parent
     with pytest.raises(ReaderError) as caught:
-        read(out)
+        import_results(out)
     assert caught.value.message.startswith("2 mistakes: (1)")
     assert "of task 's'" in caught.value.message
     assert "of task 't'" in caught.value.message

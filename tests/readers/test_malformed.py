@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import FewbenchError
-from fewbench.readers import Columns, read
+from fewbench.readers import Columns, import_results
 from fewbench.scores import from_arrays, save_scores
 
 from .conftest import whole
@@ -445,18 +445,10 @@ MALFORMED = {
     "log with digits in groups": (field(acc="1_0"), "'acc' of task 't' is the text '1_0'"),
     "log with a metric missing in a row": (
         field(metrics=["f"], f=1, acc=...),
-        "several choices of --metric",
+        "metric 'acc' of task 't' is absent",
     ),
     "log with no metric": (log(lambda rows: [r | {"metrics": []} for r in rows]), "has no metric"),
     "log with only pairs": (log(lambda rows: [r | {"acc": [0, 1]} for r in rows]), "a list of 2"),
-    "log with metrics to choose from": (
-        log(lambda rows: [r | {"metrics": ["acc", "f"], "f": 1} for r in rows]),
-        "--metric acc",
-    ),
-    "log with filters to choose from": (
-        log(lambda rows: rows + [r | {"filter": "other"} for r in rows]),
-        "--filter none",
-    ),
     "log with rows that name no filter": (field(filter=..., metrics=...), "some rows name their"),
     "log out of range": (field(acc=50), "model 'org/a', item 't/"),
     "log with a metric that it lacks": (
@@ -489,6 +481,6 @@ def test_malformed(case, tmp_path, logs):
     make, message = MALFORMED[case]
     path, options = make(tmp_path, logs)
     with pytest.raises(FewbenchError, match=re.escape(message)) as caught:
-        read(path, **options)
+        import_results(path, **options)
     # A message names the file, or the model, item or task; every file here is "bad" or a log.
     assert re.search(r"bad\.|samples_|results_|log\.txt|model|item|task", str(caught.value))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.readers.npz import read_npz
 from fewbench.scores import Scale
 
@@ -53,11 +53,11 @@ def test_everything(save):
 
 def test_probabilities_are_kept_unless_tables_are_joined(save, tmp_path):
     path = save(items=["x", "y", "z"], probabilities=np.full((2, 3, 2), 0.5))
-    alone = read(path)
+    alone = import_results(path)
     assert alone.scores.probabilities is not None
     assert not alone.notes
     other = path.rename(tmp_path / "other.npz")
-    assert read([other, save(models=["c", "d"])]).notes == (
+    assert import_results([other, save(models=["c", "d"])]).notes == (
         "option probabilities of joined tables are not kept",
     )
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import FewbenchError, ReaderError
-from fewbench.readers import Columns, read
+from fewbench.readers import Columns, import_results
 from fewbench.scores import Scale, from_arrays, save_scores
 
 SCORES = from_arrays([[1, 0], [0, 1]], models=["a", "b"], items=["q", "r"])
@@ -26,8 +26,8 @@ def files(tmp_path, logs):
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_is_recognised(files, form):
     columns = LONG if form == "table" else None
-    by_itself = read(files[form], columns=columns)
-    assert by_itself.scores.equals(read(files[form], form=form, columns=columns).scores)
+    by_itself = import_results(files[form], columns=columns)
+    assert by_itself.scores.equals(import_results(files[form], form=form, columns=columns).scores)
     if form != "lm-eval":
         assert by_itself.scores.equals(SCORES)
 
@@ -37,20 +37,20 @@ def test_each_form_is_recognised(files, form):
 def test_a_wrong_form_is_an_error(files, form, wrong):
     if wrong != form and (form, wrong) != ("scores", "table"):
         with pytest.raises(FewbenchError, match=files[form].name.replace(".", r"\.")):
-            read(files[form], form=wrong, columns=LONG if wrong == "table" else None)
+            import_results(files[form], form=wrong, columns=LONG if wrong == "table" else None)
 
 
 def test_jsonl_with_the_name_of_a_log_may_be_a_table(tmp_path):
     (tmp_path / "samples_x.jsonl").write_text('{"m": "a", "i": "q", "s": 1}\n')
-    assert read(tmp_path / "samples_x.jsonl", columns=LONG).scores.n_items == 1
+    assert import_results(tmp_path / "samples_x.jsonl", columns=LONG).scores.n_items == 1
 
 
 def test_saved_scores_keep_their_scale(tmp_path):
     percent = from_arrays([[50.0, 100.0]], models=["a"], scale=Scale(0, 100))
     path = save_scores(percent, tmp_path / "s.parquet")
-    assert read(path, scale=Scale(0, 100)).scores.equals(percent)
+    assert import_results(path, scale=Scale(0, 100)).scores.equals(percent)
     with pytest.raises(ReaderError, match="saved with a different range"):
-        read(path, scale=Scale(0, 10))
+        import_results(path, scale=Scale(0, 10))
 
 
 @pytest.mark.parametrize(
@@ -65,24 +65,24 @@ def test_saved_scores_keep_their_scale(tmp_path):
 )
 def test_options_that_do_not_apply(files, form, options, named):
     with pytest.raises(ReaderError, match=f"does not use {named}"):
-        read(files[form], **options)
+        import_results(files[form], **options)
 
 
 def test_several_paths_of_different_kinds(files):
     with pytest.raises(ReaderError, match=r"t\.csv.* not a log of a harness"):
-        read([files["lm-eval"], files["table"]])
+        import_results([files["lm-eval"], files["table"]])
     with pytest.raises(ReaderError, match="no file was named"):
-        read([])
+        import_results([])
 
 
 def test_a_folder_without_results(tmp_path):
     (tmp_path / "notes.txt").touch()
     with pytest.raises(ReaderError, match=r"no result files of a known kind.*'notes\.txt'"):
-        read(tmp_path)
+        import_results(tmp_path)
 
 
 def test_unknown_form_and_path(tmp_path):
     with pytest.raises(ReaderError, match="unknown form 'excel'"):
-        read(tmp_path, form="excel")
+        import_results(tmp_path, form="excel")
     with pytest.raises(ReaderError, match="no such file"):
-        read(tmp_path / "absent.csv")
+        import_results(tmp_path / "absent.csv")

@@ -11,7 +11,7 @@ from pyarrow import csv, parquet
 
 from fewbench import _memory
 from fewbench.errors import ReaderError, ScoresError
-from fewbench.readers import Columns, read
+from fewbench.readers import Columns, import_results
 from fewbench.readers.npz import read_npz
 from fewbench.readers.tables import read_table
 from fewbench.scores import Scale, from_arrays
@@ -102,7 +102,7 @@ class TestLong:
         path = tmp_path / "t.csv"
         path.write_text(f"{header}\n{','.join('q' * len(header.split(',')))}\n")
         with pytest.raises(ReaderError) as caught:
-            read(path)
+            import_results(path)
         listed = ", ".join(map(repr, header.split(",")))
         assert caught.value.message.endswith(f"its columns are {listed}")
         assert caught.value.hint.startswith(hint)
@@ -190,13 +190,15 @@ def test_columns_of_a_long_table_that_are_not_used_are_named_with_their_options(
     table = long_table().assign(cost=1.5, task="t", reply="x")
     for suffix in (".csv", ".tsv", ".parquet", ".jsonl"):
         path = write(table, tmp_path / f"table{suffix}")
-        empty, note = read(path, columns=LONG).notes
+        empty, note = import_results(path, columns=LONG).notes
         assert "without a score" in empty
         assert "columns not used: 'cost', 'task', 'reply'" in note
         assert "(to keep: --keep-item cost --task task)" in note
-        assert not read(path, columns=LONG, like=read(path, columns=LONG).scores).notes
+        assert not import_results(
+            path, columns=LONG, like=import_results(path, columns=LONG).scores
+        ).notes
     with pytest.raises(ReaderError) as error:
-        read(write(table.rename(columns={"question": "item", "ok": "score"}), path))
+        import_results(write(table.rename(columns={"question": "item", "ok": "score"}), path))
     kept = "--item item --score score --keep-item cost --task task; without --model"
     assert error.value.hint.startswith(kept)
 
@@ -210,11 +212,11 @@ class TestCellsThatAreNoNumbers:
         (tmp_path / "long.csv").write_text(DIRTY)
         listed = r"""'n/a' \(2, first at row 2\); 'PASS' at row 3; '-' at row 4; 'FAIL' at row 5"""
         with pytest.raises(ScoresError, match=f"column 'ok' has 5 values .* numbers: {listed} "):
-            read(tmp_path / "long.csv", columns=LONG)
+            import_results(tmp_path / "long.csv", columns=LONG)
         (tmp_path / "wide.csv").write_text("llm,q1,q2\na,,1\nb,n/a,0\nc,1,n/a\n")
         listed = r"'n/a' \(2, first at row 2 of column 'q1'\)"
         with pytest.raises(ScoresError, match=f"the table has 2 values .*: {listed} .*--missing"):
-            read(tmp_path / "wide.csv", columns=Columns(model="llm"))
+            import_results(tmp_path / "wide.csv", columns=Columns(model="llm"))
 
     @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
     @pytest.mark.parametrize("scale", [None, Scale(0, 100), Scale(0, 9, lower_is_better=True)])
@@ -223,19 +225,21 @@ class TestCellsThatAreNoNumbers:
         table = pd.read_csv(tmp_path / "t.csv", keep_default_na=False)
         expected = np.array([[np.nan, np.nan, 1], [np.nan, 0, np.nan]])
         path = write(table, tmp_path / f"long{suffix}")
-        found = read(path, columns=LONG, scale=scale, **MEANINGS).scores
+        found = import_results(path, columns=LONG, scale=scale, **MEANINGS).scores
         assert np.array_equal(found.values, expected, equal_nan=True)
         wide = write(
             table.pivot(index="llm", columns="question", values="ok").reset_index(),
             tmp_path / f"wide{suffix}",
         )
-        found = read(wide, columns=Columns(model="llm"), scale=scale, **MEANINGS).scores
+        found = import_results(wide, columns=Columns(model="llm"), scale=scale, **MEANINGS).scores
         assert np.array_equal(found.values, expected, equal_nan=True)
 
     @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
     def test_a_number_for_missing_scores(self, tmp_path, suffix):
         table = pd.DataFrame({"llm": ["a", "a"], "question": ["p", "q"], "ok": [-1.0, 1.0]})
-        found = read(write(table, tmp_path / f"t{suffix}"), columns=LONG, missing=["-1"]).scores
+        found = import_results(
+            write(table, tmp_path / f"t{suffix}"), columns=LONG, missing=["-1"]
+        ).scores
         assert np.array_equal(found.values, [[np.nan, 1]], equal_nan=True)
 
     def test_texts_with_two_meanings_and_texts_for_logs_are_refused(self, tmp_path):
@@ -245,10 +249,10 @@ class TestCellsThatAreNoNumbers:
             ({"right": ["1"]}, "'1' is a number"),
         ):
             with pytest.raises(ScoresError, match=says):
-                read(tmp_path / "t.csv", columns=LONG, **texts)
+                import_results(tmp_path / "t.csv", columns=LONG, **texts)
         np.savez(tmp_path / "t.npz", scores=VALUES, models=MODELS)
         with pytest.raises(ReaderError, match="does not use --missing"):
-            read(tmp_path / "t.npz", missing=["n/a"])
+            import_results(tmp_path / "t.npz", missing=["n/a"])
 
     @pytest.mark.parametrize("score", ["0x1", "1_0", "\u0661"])
     def test_only_plain_numbers_are_scores(self, tmp_path, score):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import Scores
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
@@ -21,7 +21,7 @@ def real() -> Callable[[str], Scores]:
         path = DATA / f"{name}.npz"
         if not path.is_file():
             pytest.skip(f"needs the table {name}.npz in ../shared/data, which is not there")
-        return read(path).scores
+        return import_results(path).scores
 
     return load
 

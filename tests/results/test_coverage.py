@@ -112,7 +112,10 @@ def test_targets_unlike_all_sources(real):
         hard = (scores.filled.mean(axis=0).argsort().argsort() < n // 2).astype(float)
         rows = {"all right": np.ones(n), "all wrong": np.zeros(n), "hard half": hard}
         for draw in range(12):
-            coin, like = rng.integers(0, 2, n) * 1.0, scores.filled[rng.integers(len(scores.run))]
+            coin, like = (
+                rng.integers(0, 2, n) * 1.0,
+                scores.filled[rng.integers(len(scores.is_run))],
+            )
             rows |= {f"coin {draw}": coin, f"inverted {draw}": 1 - like}
             rows[f"half noise {draw}"] = np.where(rng.random(n) < 0.5, like, coin)
         targets = from_arrays(

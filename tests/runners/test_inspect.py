@@ -592,10 +592,9 @@ class TestWithoutSources:
         assert {name: one.items_run for name, one in found.estimates.items()} == dict.fromkeys(
             models.split(","), 12
         )
-        with pytest.raises(ReaderError, match=r"task 'quiz' has 'parts.right', 'parts.brief'"):
-            run(None, tmp_path / "parts", "-T", "scored=parts")
-        how = {"metric": "parts.right"}
-        run(None, tmp_path / "parts", "-T", "scored=parts", **how)
+        found = run(None, tmp_path / "parts", "-T", "scored=parts")
+        said = "metric 'parts.right' of 1 task: 'quiz'; there is also 'parts.brief', see --metric"
+        assert said in found.notes
         assert set(told(tmp_path / "parts").values()) <= {0.5, 1.0}
         (tmp_path / "parts" / "answers.jsonl").write_text("")
         with pytest.raises(RunError, match=r"scores task 'quiz' by 'parts.right', not 'parts.bri"):
@@ -653,7 +652,7 @@ class TestReplies:
         assert expected in warnings if said else " replies " not in warnings
         # The same by hand, with the log.
         logs = tmp_path / "run" / "logs"
-        reading = fewbench.readers.read(logs, like=scores)
+        reading = fewbench.import_results(logs, like=scores)
         for strict in (True, False):
             by_hand = Evaluation(scores, "random", 8)
             if strict and said:

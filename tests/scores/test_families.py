@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import from_arrays
 from fewbench.scores.families import families, families_of, models_in_words, runs_note
 
@@ -77,7 +77,7 @@ def test_a_table_says_how_many_runs_its_models_are_of():
 @pytest.mark.parametrize("name", ["openllm2_math_musr", "alpaca_eval_58", "training_runs"])
 def test_real_names(name):
     """Of 548 names, 43 checkpoints and 38 that appear twice (`NAME#2`)."""
-    scores = read(DATA / f"{name}.npz").scores
+    scores = import_results(DATA / f"{name}.npz").scores
     named = families_of(scores)
     if name == "training_runs":
         expected = [model.partition("/")[0] for model in scores.model_ids]

@@ -116,7 +116,7 @@ def test_a_file_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_l
 
 def test_the_number_of_answers_is_part_of_a_table() -> None:
     plain = from_arrays([[0.5, 1.0]], models=["a"])
-    counts = Repeats.of(np.array([[2, 2]]), np.array([[0.5, 0.0]]))
+    counts = Repeats.from_counts(np.array([[2, 2]]), np.array([[0.5, 0.0]]))
     assert not plain.changed(repeats=counts).equals(plain)
     with pytest.raises(ScoresError, match="numbers of answers"):
         from_arrays([[0.5]], models=["a"]).changed(repeats=counts)

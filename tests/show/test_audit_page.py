@@ -12,6 +12,7 @@ import pytest
 from fewbench.checks import audit
 from fewbench.scores import Scale, from_arrays
 from fewbench.show.html import render, write_report
+from fewbench.show.page import as_text
 from fewbench.testing import simulate
 
 
@@ -60,6 +61,21 @@ def test_every_finding_with_every_name(page, dirty):
     assert "Missing cells" in text
     assert "How many models score how much" in text
     assert f"{len(found.of_kind('wrong-way').ids)} go the wrong way" in text
+
+
+def test_a_table_of_many_tasks_fits_a_terminal():
+    """Further columns follow below, each beside the models."""
+    table = simulate(6, 300, 40, seed=1)
+    values = table.values.copy()
+    values[0, ::3] = np.nan
+    page = audit(replace(table, values=values)).page("t")
+    lines = as_text(page, *(section.id for section in page.sections)).splitlines()
+    assert max(map(len, lines)) <= 200
+    heads = [line.split() for line in lines if line.startswith("Model  ")]
+    shown = [name for head in heads for name in head if name.startswith("task-")]
+    (wide,) = (t for section in page.sections for t in section.tables if len(t.head) > 20)
+    assert shown == [name for name, _ in wide.head[2:]]
+    assert sum(line.startswith("model-00  ") for line in lines) == len(heads) > 1
 
 
 def test_names_are_escaped(page):

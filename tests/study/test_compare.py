@@ -472,7 +472,7 @@ def test_what_a_curve_says_of_more_sources(fewer, more, noise, words):
         size: resampled.parts([level + noise * rng.normal(size=12) for _ in range(5)])
         for size, level in ((5, fewer), (20, more))
     }
-    assert words in LearningCurve.of("ridge", 10, errors, resampled).says
+    assert words in LearningCurve.from_errors("ridge", 10, errors, resampled).says
 
 
 def test_more_sources_than_a_split_has_are_refused():

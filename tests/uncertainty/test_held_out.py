@@ -192,12 +192,12 @@ def test_models_of_a_session_are_close_and_ran_the_same_items():
 def test_errors_come_back_from_their_arrays():
     held = measure(find_method("random-ridge"), simulate(12, 40, seed=1), 10, 0, [4, 10])
     arrays = held.arrays()
-    again = HeldOut.of(arrays)
+    again = HeldOut.from_arrays(arrays)
     for name, array in arrays.items():
         np.testing.assert_array_equal(again.arrays()[name], array)
     for name, array in arrays.items():
         with pytest.raises(ValueError, match=name if name != "looks" else "errors of shape"):
-            HeldOut.of(arrays | {name: array[1:]} if name != "models" else {})
+            HeldOut.from_arrays(arrays | {name: array[1:]} if name != "models" else {})
 
 
 def test_errors_are_measured_once_a_folder(tmp_path, monkeypatch):

@@ -67,15 +67,15 @@ class Abilities:
     grid: FloatArray
     chances: FloatArray
 
-    def of(self, items: IntArray) -> "Abilities":
+    def take(self, items: IntArray) -> "Abilities":
         """Return the curves of some items."""
         chances = self.chances[:, items]
-        return Abilities(self.sources, self.curves.of(items), self.grid, chances)
+        return Abilities(self.sources, self.curves.take(items), self.grid, chances)
 
     def at_sources(self, items: IntArray | slice) -> FloatArray:
         """Return the fitted curves at the sources' abilities, shape (sources, items); read-only."""
         if is_large(self.sources.size * self.curves.slope.size):
-            return self.curves.of(items).at(self.sources)
+            return self.curves.take(items).at(self.sources)
         if isinstance(items, slice):
             return self._at_sources[:, items]
         return self._at_sources.take(items, axis=1)
@@ -208,7 +208,7 @@ class Abilities:
 
     def _own_pull(self, theirs: FloatArray, items: IntArray) -> FloatArray:
         """Return how far each source's answer pulled the logit of its own chance."""
-        curves, at = self.curves.of(items), self.sources[:, None]
+        curves, at = self.curves.take(items), self.sources[:, None]
         of_b, both, of_a = curves.covariance
         leverage = of_b + 2 * at * both + at**2 * of_a
         chances = curves.at(self.sources)

@@ -41,7 +41,7 @@ class ItemCurves:
         """Return the fitted curves themselves at abilities, shape (abilities, items)."""
         return _curves(self.intercept, np.asarray(abilities)[:, None], self.slope)
 
-    def of(self, items: IntArray | slice) -> "ItemCurves":
+    def take(self, items: IntArray | slice) -> "ItemCurves":
         """Return the curves of some items."""
         return ItemCurves(self.intercept[items], self.slope[items], self.covariance[:, items])
 

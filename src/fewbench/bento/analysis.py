@@ -77,7 +77,7 @@ class TaskAnalysis(Shown):
         return self.given
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as in `--json` and the report."""
+        """Return plain values, as in `to_json` and the report."""
         return self._values
 
     def to_frame(self) -> "pd.DataFrame":
@@ -262,7 +262,7 @@ class TaskAnalysis(Shown):
 
     def _by_formula(self, results: TaskResults) -> FloatArray:
         assert self.selection.formula is not None
-        return self.selection.formula.of(results.scores, results.tasks)
+        return self.selection.formula.estimate(results.scores, results.tasks)
 
     def _ridge(self, results: TaskResults) -> dict[str, Any] | None:
         """NRMSE of the ridge formula if the estimate is the plain score."""

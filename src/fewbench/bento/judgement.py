@@ -165,7 +165,7 @@ class ErrorsByChance:
 
 
 @dataclass(frozen=True)
-class JudgedModel:
+class ModelScores:
     """A model's full score, and its estimate from the chosen tasks."""
 
     model: str
@@ -174,7 +174,7 @@ class JudgedModel:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class SelectionErrors:
     """How far scores on the chosen tasks are from full scores.
 
     Attributes
@@ -187,7 +187,7 @@ class Judgement:
     random_questions : ErrorsByChance, optional
         For the same number of random questions, or None if numbers of questions, or losses on
         single questions, are unknown.
-    models : tuple of JudgedModel
+    models : tuple of ModelScores
     """
 
     nrmse: float
@@ -195,7 +195,7 @@ class Judgement:
     high: float
     random_tasks: ErrorsByChance
     random_questions: ErrorsByChance | None
-    models: tuple[JudgedModel, ...]
+    models: tuple[ModelScores, ...]
 
 
 def judge(
@@ -206,7 +206,7 @@ def judge(
     *,
     estimates: FloatArray | None = None,
     by_chance: FloatArray | None = None,
-) -> Judgement:
+) -> SelectionErrors:
     """Judge chosen tasks on models with known results.
 
     Parameters
@@ -244,13 +244,13 @@ def judge(
         asked = question_estimates(results, n, child_seed(seed, QUESTIONS, n), draws)
     weights = resampled_models(results, np.random.default_rng(child_seed(seed, MODELS)), draws)
     low, high = _quantiles(nrmse(of_models, full, weights))
-    return Judgement(
+    return SelectionErrors(
         error,
         low,
         high,
         compared(by_chance),
         None if asked is None else compared(asked),
-        tuple(map(JudgedModel, results.models, full.tolist(), of_models.tolist())),
+        tuple(map(ModelScores, results.models, full.tolist(), of_models.tolist())),
     )
 
 

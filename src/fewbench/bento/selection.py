@@ -89,7 +89,7 @@ class Formula(Frozen):
     intercept: float
     coefficients: dict[str, float]
 
-    def of(self, scores: FloatArray, tasks: tuple[str, ...]) -> FloatArray:
+    def estimate(self, scores: FloatArray, tasks: tuple[str, ...]) -> FloatArray:
         """Estimate full scores, shape (models,), from scores on tasks, shape (models, tasks)."""
         weights = np.array([self.coefficients.get(task, 0.0) for task in tasks])
         return np.asarray(np.clip(self.intercept + scores @ weights, 0.0, 1.0))

@@ -266,6 +266,9 @@ def _because(lacks: list[Need], has: dict[str, int]) -> tuple[str, ...]:
             "tasks": "",
             "text": "items without a text: ",
             "task text": "a task whose items have no text: ",
-        }.get(need.what, f"{has[need.what]} of {need.least} {need.what}: ")
+        }.get(
+            need.what,
+            f"{has[need.what]} of {need.least} {need.what.replace('sources', 'source models')}: ",
+        )
         without.setdefault(opening, {}).setdefault(need.without)
     return tuple(start + ", and ".join(parts) for start, parts in without.items())

@@ -72,18 +72,18 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
             gone["models"].update(models)
             gone["items"].update(items)
             continue
-        of, ids = "models", []
+        kind, ids = "models", []
         for finding in found.findings:
             if finding.kind in DROPS[word]:
-                of = finding.of
+                kind = finding.of
                 ids += [spare for spare in finding.spare if spare not in ids]
-        gone[of].update(ids)
+        gone[kind].update(ids)
         if word == "near-duplicates" and ids:
             more = _more_twins(scores, gone["models"])
-            gone[of].update(more)
+            gone[kind].update(more)
             ids += more
         notes.append(
-            f"{word}: {counted(len(ids), of.removesuffix('s'))} left out: {some(ids, quotes=False)}"
+            f"{word}: {counted(len(ids), kind[:-1])} left out: {some(ids, quotes=False)}"
             if ids
             else f"{word}: none found"
         )
@@ -97,7 +97,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
             else f"every model lacks more than {NEARLY_COMPLETE:.0%} of the items: run what is "
             "missing, or keep the table; fewbench plan and start take missing cells",
         )
-    ran = scores.run[np.ix_(left, kept)]
+    ran = scores.is_run[np.ix_(left, kept)]
     alone = ~ran.any(axis=0)
     if alone.any():
         n = counted(int(alone.sum()), "item")
@@ -120,7 +120,7 @@ def _more_twins(scores: Scores, gone: set[str]) -> list[str]:
     more: list[str] = []
     while True:
         rows = [at for at, m in enumerate(scores.model_ids) if m not in gone and m not in more]
-        items = np.flatnonzero(scores.run[rows].any(axis=0))
+        items = np.flatnonzero(scores.is_run[rows].any(axis=0))
         left = scores.take(rows, items)
         spare = spare_twins(left, kinship(left).near_duplicates)
         if not spare:

@@ -62,7 +62,7 @@ def kinship(scores: Scores) -> Kinship:
     same = identical(scores.cells)
     rows = components(same)
     if rows:
-        run, high = scores.run, _high(scores)
+        run, high = scores.is_run, _high(scores)
         rows = tuple(group for group in rows if _chance_of_same(run, high, group) < CHANCE)
     copies = np.zeros_like(same)
     for group in rows:
@@ -105,7 +105,7 @@ def _complete_first(scores: Scores, group: Iterable[int]) -> list[int]:
 
 
 def _covered(scores: Scores, same: BoolArray, group: Iterable[int]) -> dict[int, list[int]]:
-    run = scores.run
+    run = scores.is_run
     keep: dict[int, list[int]] = {}
     for m in _complete_first(scores, group):
         over = next((k for k in keep if same[m, k] and not (run[m] & ~run[k]).any()), None)

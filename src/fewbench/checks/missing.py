@@ -24,7 +24,7 @@ def incomplete(scores: Scores, rows: Sequence[int]) -> tuple[list[str], list[str
     """Return the models of these rows that lack much, and the items that another of them lacks."""
     complete = is_known(scores)
     whole = [at for at in rows if complete[at]]
-    lacking = ~scores.run[whole].all(axis=0)
+    lacking = ~scores.is_run[whole].all(axis=0)
     models = [scores.model_ids[at] for at in rows if not complete[at]]
     return models, scores.item_ids[lacking].tolist()
 
@@ -37,12 +37,12 @@ def cost_of_dropping(scores: Scores, models: Sequence[str], items: Sequence[str]
     '1 of 9 models and 2 of 40 items'
     """
     counts = ((len(models), scores.n_models, "model"), (len(items), scores.n_items, "item"))
-    parts = [f"{n:,} of {counted(of, what)}" for n, of, what in counts if n]
+    parts = [f"{n:,} of {counted(total, what)}" for n, total, what in counts if n]
     return " and ".join(parts) or "nothing"
 
 
 def _where(scores: Scores, gaps: Missingness) -> Finding:
-    gone = ~scores.run
+    gone = ~scores.is_run
     lacking = sorted(
         np.flatnonzero(gone.any(axis=1)).tolist(),
         key=lambda m: (-gaps.by_model[m], scores.model_ids[m]),

@@ -104,7 +104,7 @@ def audit_page(found: Audit, source: str = "") -> Page:
                 Table(
                     "Methods",
                     [("Methods", False), ("On these scores", False), ("Because", False)],
-                    [(", ".join(names), *of) for of, names in alike.items()],
+                    [(", ".join(names), *facts) for facts, names in alike.items()],
                     "a method or verdict",
                 )
             ],
@@ -164,7 +164,7 @@ def _behind(finding: Finding) -> list[Table]:
     rows = finding.table.rows if finding.table else ()
     if finding.table:
         is_number = [
-            not any(isinstance(cell, str) for cell in of) for of in zip(*rows, strict=True)
+            not any(isinstance(cell, str) for cell in column) for column in zip(*rows, strict=True)
         ]
         head = list(zip(finding.table.header, is_number, strict=True))
         shown = [[_cell(cell) for cell in row] for row in rows]
@@ -193,7 +193,7 @@ def _methods(audit: Audit) -> list[Section]:
     for fit in audit.methods:
         if fit.verdict == "cannot":
             reasons.setdefault("; ".join(fit.because), []).append(fit.method)
-    unfit = [(", ".join(of), reason) for reason, of in reasons.items()]
+    unfit = [(", ".join(names), reason) for reason, names in reasons.items()]
     can = sum(fit.verdict != "cannot" for fit in audit.methods)
     lack = sum(fit.verdict == "works, but" for fit in audit.methods)
     head = [("For", False), ("Methods", False), ("Because", False)]

@@ -47,7 +47,7 @@ def read_answers(
     target : str, optional
         Target that gave the answers, as the user names it.
     form, item, score, transposed, **options
-        As for `fewbench.readers.read`.
+        As for `fewbench.import_results`.
     model : str, optional
         Column of models; of logs, the model to read.
     accept_differences : bool
@@ -60,7 +60,7 @@ def read_answers(
     ReaderError
         If the file cannot be read.
     """
-    from fewbench.readers import Columns, look, read
+    from fewbench.readers import Columns, import_results, look
 
     found = look(path, form)
     if found.is_logs and (item or score):
@@ -77,7 +77,7 @@ def read_answers(
         columns = _columns_of(found, model, item, score, target, targets)
     scale = sources.scale
     try:
-        reading = read(
+        reading = import_results(
             found,
             columns=columns,
             transposed=transposed,

@@ -235,7 +235,7 @@ def command(
     summary = documentation(function)[0]
     parameters = inspect.signature(function).parameters
     passed = PASSED | ({"cache"} & {*parameters} if "scores" in parameters else set())
-    settings: dict[str, Any] = {"flags": flags, "arguments": {*arguments}, "read_as": _read}
+    settings: dict[str, Any] = {"flags": flags, "arguments": {*arguments}, "read_as": _reader_of}
     typed, readers = options_of(
         function, {*hidden} | passed, read=read, groups={*groups}, **settings
     )
@@ -291,7 +291,7 @@ def default_cache(scores: Scores) -> str:
     return str(Path(base) / "fewbench" / f"cells-{scores.fingerprint}.jsonl")
 
 
-def _read(hint: Any) -> tuple[Any, Reader, str]:
+def _reader_of(hint: Any) -> tuple[Any, Reader, str]:
     """Return what is typed for an annotation, how it is read, and how to write it."""
     is_union = get_origin(hint) in (Union, UnionType)
     one_of = {member for member in get_args(hint) if member is not NoneType} if is_union else {hint}

@@ -115,7 +115,7 @@ def start(
     from fewbench.evaluation.journal import HEADER, Journal
     from fewbench.methods import Subset
     from fewbench.methods.base import AUTO
-    from fewbench.runners.joining import opened
+    from fewbench.runners.joining import open_or_start
 
     check_output_folder(output, inputs=[scores_path])
     joins = bool(target) and (output / HEADER).exists()
@@ -146,7 +146,7 @@ def start(
     names = target or ["target"]
     size = f"{counted(scores.n_models, 'source model')} × {counted(scores.n_items, 'item')}"
     with at_work(f"choosing items ({size})"):
-        evaluation, notes = opened(
+        evaluation, notes = open_or_start(
             output, scores, method or AUTO, stop, names, seed, items_of, subset=chosen
         )
     for note in notes:
@@ -167,7 +167,7 @@ def start(
             say_warning(warning)
     batch = " (the first batch)" if len(first) < evaluation.provenance.budget else ""
     n_sources = evaluation.scores.n_models
-    sources = f"{counted(n_sources, 'model')} × " if n_sources else ""
+    sources = f"{counted(n_sources, 'source model')} × " if n_sources else ""
     echo(
         f"{output}: {method} on {sources}{counted(scores.n_items, 'item')}; "
         f"{counted(len(first), 'item')} to run now{batch}. Next: fewbench ask {output}"
@@ -279,10 +279,10 @@ def _positions_now(
     """Return the sources with positions from logs, and the items that the logs contain."""
     if harness != "lm-eval":
         raise EvaluationError("--positions needs --for lm-eval", hint="add --for lm-eval")
-    from fewbench.readers import read
+    from fewbench.readers import import_results
     from fewbench.runners import positions_in
 
-    now = read(logs, like=sources, scale=sources.scale).scores
+    now = import_results(logs, like=sources, scale=sources.scale).scores
     sources, lacking = positions_in(sources, now, items)
     if len(lacking) == len(items):
         raise EvaluationError(
@@ -347,7 +347,7 @@ def estimate(
     """
     check_outputs(report, inputs=[folder, scores], force=force, formats=FORMATS)
     if ask or next_items is not None:
-        from fewbench.decide.operands import check_next
+        from fewbench.decide.next_items import check_next
 
         check_next(next_items, ask=ask, is_shown=False)
     asked = {"average": average, "metric": metric, "filter": filter, "weights": weights}
@@ -372,11 +372,10 @@ def estimate(
             n_asked = len(evaluation.record.asked(name))
             say(f"not finished: {name}, {answered:,} of {n_asked:,} items answered")
     if report is not None:
-        from fewbench.evaluation.journal import Journal
         from fewbench.evaluation.opening import BENCHMARK
         from fewbench.runners.result import RunResult
 
-        path = Journal(folder).scores_path()
+        path = evaluation.scores_path
         result = RunResult.of_folder(folder, estimates) or estimates
         source = "" if path is None or path.name == BENCHMARK else path.name
         write(result.page(evaluation, source=source), result, report)

@@ -16,7 +16,7 @@ from fewbench.cli.outputs import check_outputs
 from fewbench.errors import EstimateWarning, FewbenchError, Mistakes, ReaderError
 from fewbench.evaluation import add as add_runs
 from fewbench.evaluation.journal import HEADER, Journal
-from fewbench.readers import Columns, Reading, join_attributes, read
+from fewbench.readers import Columns, Reading, import_results, join_attributes
 from fewbench.readers.attributes import in_clusters, read_attributes
 from fewbench.readers.frames import table_columns
 from fewbench.readers.gather import SUFFIX
@@ -174,7 +174,7 @@ def _report_files(reading: Reading, path: Path) -> None:
 
 
 import_ = command(
-    read,
+    import_results,
     work="reading",
     report=False,
     writes=["output"],

@@ -223,7 +223,7 @@ def open_evaluation(
         if scoring is not None:
             evaluation = evaluation.rescored(scoring, scores if asks_again else None)
     is_new = scores is not None or bool(scoring)  # others were printed at the start
-    for note in evaluation.read_notes if is_new else ():
+    for note in evaluation.read_notes if is_new else evaluation.beyond:
         say_note(note)
     return evaluation
 

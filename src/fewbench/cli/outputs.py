@@ -44,7 +44,7 @@ def check_outputs(
         If a path is of no such format, a folder, an input, named twice, exists, or cannot be
         written.
     """
-    read = [path for path in inputs if path is not None]
+    sources = [path for path in inputs if path is not None]
     seen: set[str] = set()
     for output in outputs:
         if output is None:
@@ -52,7 +52,7 @@ def check_outputs(
         if output.is_dir():
             raise FewbenchError(f"{output} is a folder", hint="name a file to write")
         _check_place(output)
-        for source in read:
+        for source in sources:
             if _is_part_of(output, source):
                 raise FewbenchError(
                     f"{output} is part of the input {source}", hint="name another file to write"
@@ -141,11 +141,10 @@ def _check_place(path: Path) -> None:
         )
 
 
-def _is_part_of(path: Path, read: Path) -> bool:
-    if read.is_dir():  # a new file there is fine
-        return (
-            path.exists() and Path(os.path.realpath(read)) in Path(os.path.realpath(path)).parents
-        )
-    if path.exists() and read.exists():
-        return path.samefile(read)
-    return os.path.realpath(path) == os.path.realpath(read)
+def _is_part_of(path: Path, source: Path) -> bool:
+    if source.is_dir():  # a new file there is fine
+        folders = Path(os.path.realpath(path)).parents
+        return path.exists() and Path(os.path.realpath(source)) in folders
+    if path.exists() and source.exists():
+        return path.samefile(source)
+    return os.path.realpath(path) == os.path.realpath(source)

@@ -35,6 +35,7 @@ from fewbench.cli.outputs import (
 )
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.changes import started_with
 from fewbench.evaluation.journal import HEADER
 from fewbench.runners.progress import ProgressLine
 from fewbench.runners.run_folder import renew
@@ -161,6 +162,8 @@ class RunOptions:
         RunError if there are none, or one is not possible.
         """
         seconds = None if self.minutes is None else 60 * self.minutes
+        if self.budget is not None and not self.fresh:  # a share is one of the items of the start
+            scores = started_with(self.output) or scores
         return stop_of(
             self.budget, scores, is_needed=self.items_of is None, half_width=self.half_width,
             level=self.level, cost=self.cost, tokens=self.tokens, seconds=seconds,
@@ -269,9 +272,9 @@ def print_result(
     echo(result.to_json() if options.as_json else str(result))
     told.tell(result.notes)
     if options.report is not None and result.estimates:
-        opened = Evaluation.open(options.output, scores)
+        evaluation = Evaluation.open(options.output, scores)
         source = "" if options.scores is None else options.scores.name
-        write(result.page(opened, source=source), result, options.report)
+        write(result.page(evaluation, source=source), result, options.report)
     more = f". Again, or at a different level: fewbench estimate {options.output} --level 0.95"
     say(f"result: {path}{more if result.estimates else ''}")
     if result.stopped == INTERRUPTED:

@@ -39,7 +39,7 @@ def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArr
     >>> chances_of_top(np.array([0.5, 0.49, 0.5, 0.5]), errors, 1).round(2).tolist()
     [0.43, 0.0, 0.29, 0.28]
     """
-    n, distribution = len(scores), Errors.of(errors)
+    n, distribution = len(scores), Errors.from_matrix(errors)
     rounded, chances = np.round(scores, EXACT), np.zeros(n)
     rng = np.random.default_rng(0)
     for part in blocks(DRAWS, n):

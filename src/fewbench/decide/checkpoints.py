@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, did_you_mean, some
+from fewbench._names import did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import on_common_items
 from fewbench.decide.step_names import read_steps
@@ -104,8 +104,7 @@ def read_run(
     evaluations: list[Evaluation] = []
     notes: tuple[str, ...] = ()
     if not isinstance(given, Scores):
-        common, _, notes = on_common_items(*given) if given else ((), None, ())
-        evaluations = [each for each in common if isinstance(each, Evaluation)]
+        evaluations, _, notes = on_common_items(given)
     scores = given if isinstance(given, Scores) else _scores_of(evaluations)
     if scores.origin is not None:
         raise EvaluationError(
@@ -136,11 +135,8 @@ def read_run(
         )
     silent = tuple(checkpoint.name for checkpoint in checkpoints if not len(checkpoint.items))
     checkpoints = [checkpoint for checkpoint in checkpoints if len(checkpoint.items)]
-    if len(checkpoints) < 2:
-        raise EvaluationError(
-            f"{counted(len(checkpoints), 'checkpoint')} with answers; a curve needs 2",
-            hint="record the answers of more checkpoints",
-        )
+    if not checkpoints:
+        raise EvaluationError("no checkpoint with answers", hint="record answers of a checkpoint")
     known_steps = _column(scores, rows) | dict(steps or {})
     told_steps = {name: step for name, step in known_steps.items() if name not in silent}
     every = read_steps([checkpoint.name for checkpoint in checkpoints], told_steps)
@@ -284,7 +280,7 @@ def _again(
         together.estimating.errors_folder = folder
         for checkpoint in group:
             if checkpoint.evaluation is not None:
-                together.adopt(checkpoint.evaluation, checkpoint.name)
+                together.adopt(checkpoint.evaluation.entries, [checkpoint.name])
             else:
                 options = None if checkpoint.options is None else checkpoint.options[None]
                 together.record.add_round(checkpoint.name, checkpoint.items)

@@ -9,25 +9,10 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench._warned import issue
-from fewbench.decide.next_items import ask_next
-from fewbench.decide.operands import (
-    ONE_LOOK,
-    Given,
-    Operand,
-    Pairing,
-    at_score,
-    check_next,
-    checked_at,
-    contrast,
-    frame_of,
-    labels,
-    on_common_items,
-    operand,
-    pairing,
-    refuse_to_ask,
-    scores_of,
-    warnings_of,
-)
+from fewbench.decide.differences import checked_at, contrast, frame_of
+from fewbench.decide.next_items import ONE_LOOK, ask_next, check_next
+from fewbench.decide.operands import Given, Operand, at_score, labels, operands, warnings_of
+from fewbench.decide.pairing import Pairing, pairing
 from fewbench.decide.random_pairs import ToDecide, items_to_decide
 from fewbench.decide.versus import check_margin
 from fewbench.decide.words import AS_MODELS, beyond, looks, more_items, needed, on_these, seen
@@ -169,7 +154,7 @@ class Gate(Shown, Frozen):
         ]
         about = f"on exactly these {counted(self.items_total, 'item')}"
         if not self.fixed_items:
-            about = f"as a model, {AS_MODELS}"
+            about = f"in general, {AS_MODELS}"
         answer = {
             "pass": f"{self.target} passes {about}",
             "fail": f"{self.target} fails {about}",
@@ -312,12 +297,9 @@ def gate(
             "a margin is given without a baseline",
             hint="give a baseline (--not-below), or omit the margin",
         )
-    operands: tuple[Given, ...] = (target,) if not_below is None else (target, not_below)
-    operands, _, notes = on_common_items(*operands)
-    first, not_below = operands[0], operands[1] if len(operands) > 1 else None
-    assert not isinstance(first, str)
-    target = first
-    scores = scores_of(*operands)
+    given: tuple[Given, ...] = (target,) if not_below is None else (target, not_below)
+    sides, scores, notes = operands(*given, ask=ask)
+    side = sides[0]
     scale, unit = scores.scale, Unit(scores.scale)
     if margin != 0:
         check_margin(margin, scores)
@@ -329,25 +311,22 @@ def gate(
             if scale.low <= at_least / 100 <= scale.high
             else "give the threshold on the scale of the scores",
         )
-    side = operand(target, scores)
     n_checks = (at_least is not None) + (not_below is not None)
     each = 1 - (1 - level) / n_checks
     check = partial(
         _check, side, scores=scores, level=each, sequential=sequential, fixed_items=fixed_items
     )
-    checks, sides = [], [side]
+    checks = []
     if at_least is not None:
         bound = at_score(float(scale.to_unit(at_least)), scores)
         words = "at most" if scale.lower_is_better else "at least"
         rule = f"score {words} {unit.score(at_least, exact=True)}"
         checks.append(check(bound, rule, at_least, is_score=True))
-    if not_below is not None:
-        baseline = operand(not_below, scores, (target,))
+    for baseline in sides[1:]:
         if (baseline.name, baseline.evaluation) == (side.name, side.evaluation):
             raise EvaluationError(
                 f"{side.name!r} is its own baseline", hint="name another model with --not-below"
             )
-        sides.append(baseline)
         by_margin = f" by more than {unit.points(margin, exact=True)}" if margin else ""
         name = labels(side, baseline)[1]
         rule = f"not worse than {name}{by_margin}"
@@ -359,7 +338,6 @@ def gate(
     if has_gaps:
         warnings.append(GAPS)
     if ask and next_items is not None:
-        refuse_to_ask(notes)
         targets = [side for side in sides if not side.is_known]
         ask_next(targets, next_items, scores)
         warnings += [] if sequential else [ONE_LOOK]

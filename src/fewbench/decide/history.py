@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from functools import partial
 
 from fewbench._json import Frozen
-from fewbench.decide.operands import Operand, contrast
+from fewbench.decide.differences import contrast
+from fewbench.decide.operands import Operand
 from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores, Unit

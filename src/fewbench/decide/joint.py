@@ -64,7 +64,7 @@ class Errors:
     dimensions: int
 
     @classmethod
-    def of(cls, errors: FloatArray) -> "Errors":
+    def from_matrix(cls, errors: FloatArray) -> "Errors":
         """Return errors whose differences have these standard errors.
 
         As closely as a covariance allows: squared distances, centered, without negative eigenvalues
@@ -78,7 +78,7 @@ class Errors:
 
         Examples
         --------
-        >>> two = Errors.of(np.array([[0, 0.1], [0.1, 0]]))
+        >>> two = Errors.from_matrix(np.array([[0, 0.1], [0.1, 0]]))
         >>> two.covariance.round(4).tolist(), two.dimensions
         ([[0.0025, -0.0025], [-0.0025, 0.0025]], 1)
         """
@@ -173,7 +173,7 @@ def joint_verdicts(
     # Standard errors of a normal distribution, as p values may come from intervals of any shape.
     size = np.where(rounded[:, None] == rounded, 0.0, -ndtri(p_values / 2))
     lead = np.where(rounded[:, None] > rounded, size, -size)
-    distribution = Errors.of(errors)
+    distribution = Errors.from_matrix(errors)
     inverse = distribution.inverse
     draws = min(max(WORK // n**2, FEWEST_DRAWS), MOST_DRAWS)
     drawn = distribution.directions(draws).astype(np.float32)

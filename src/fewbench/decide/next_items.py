@@ -13,11 +13,34 @@ from fewbench.decide.operands import Operand, operand
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods.kriging import source_kriging
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Uncertainty
 
 MOST = 200
 """Most items that a result names without being asked."""
+ONE_LOOK = (
+    "this interval holds for one look at the results. If you run more items and look again, pass "
+    "--sequential at every look"
+)
+"""For a result whose items are asked for."""
+
+
+def check_next(next_items: int | None, *, ask: bool, is_shown: bool = True) -> None:
+    """Raise FewbenchError for a number of items to ask for that is missing or negative.
+
+    Also if the number has no effect without `ask`, as the result does not show the items
+    (`is_shown`).
+    """
+    check_number("next_items", next_items, 0)
+    if ask and next_items is None:
+        raise EvaluationError(
+            "the number of items to ask for is missing", hint="add it, as in --next-items 50"
+        )
+    if next_items is not None and not ask and not is_shown:
+        raise EvaluationError(
+            "a number of further items has no effect if they are not asked for", hint="add --ask"
+        )
 
 
 def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:

@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from fewbench._json import Frozen
-from fewbench.decide.operands import Operand, if_paired, looks_factor
+from fewbench.decide.differences import if_paired, looks_factor
+from fewbench.decide.operands import Operand
 from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import Contrast, common_answers
 from fewbench.uncertainty.intervals import Uncertainty

@@ -10,25 +10,13 @@ from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray
 from fewbench._warned import issue
 from fewbench.decide.allocation import allocate
+from fewbench.decide.differences import contrast, score_interval, task_contrasts
 from fewbench.decide.history import history_of
 from fewbench.decide.leaderboard import leaderboard
-from fewbench.decide.next_items import ask_items
+from fewbench.decide.next_items import ONE_LOOK, ask_items, check_next
 from fewbench.decide.next_items import next_items as choose_next
-from fewbench.decide.operands import (
-    ONE_LOOK,
-    Given,
-    Operand,
-    check_next,
-    contrast,
-    on_common_items,
-    operand,
-    pairing,
-    refuse_to_ask,
-    score_interval,
-    scores_of,
-    task_contrasts,
-    warnings_of,
-)
+from fewbench.decide.operands import Operand, operands, warnings_of
+from fewbench.decide.pairing import pairing
 from fewbench.decide.rank_result import Ranking, TaskRanking
 from fewbench.decide.standings import Standings
 from fewbench.errors import EvaluationError
@@ -114,9 +102,7 @@ def rank(
     if tables:
         _check_alone(len(evaluations), sequential or history or next_items is not None)
         return _rank_table(tables[0], models, top, level, tasks=tasks, fixed_items=fixed_items)
-    sides, scores, notes = _operands([*evaluations], models)
-    if ask:
-        refuse_to_ask(notes)
+    sides, scores, notes = _operands(evaluations, models, ask=ask)
     names = [side.name for side in sides]
     _check_top(top, len(sides))
     dated = history_of(sides, scores, level, fixed_items=fixed_items) if history else ()
@@ -194,7 +180,7 @@ def _check_alone(number: int, of_evaluations: bool) -> None:
 
 
 def _operands(
-    evaluations: Sequence[Any], models: Sequence[str]
+    evaluations: Sequence[Any], models: Sequence[str], *, ask: bool
 ) -> tuple[list[Operand], Scores, tuple[str, ...]]:
     """Return the targets and source models to rank, the source scores, and notes."""
     targets: list[tuple[Evaluation, str]] = []
@@ -214,14 +200,8 @@ def _operands(
             f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",
             hint="record answers of more targets, or name source models to rank with them",
         )
-    every = [given[0] if isinstance(given, tuple) else given for given in evaluations]
-    common, _, notes = on_common_items(*every)
-    evaluations = [each for each in common if isinstance(each, Evaluation)]
-    now = {id(before): each for before, each in zip(every, evaluations, strict=True)}
-    targets = [(now[id(target[0])], target[1]) for target in targets]
-    scores = scores_of(*evaluations)
-    given_as: list[Given] = [*targets, *models]
-    sides = [operand(target, scores, evaluations) for target in given_as]
+    beside = [given for given in evaluations if isinstance(given, Evaluation)]
+    sides, scores, notes = operands(*targets, *models, beside=beside, ask=ask)
     names = [side.name for side in sides]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

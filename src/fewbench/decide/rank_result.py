@@ -11,7 +11,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, probability, some
 from fewbench._warned import in_cell
 from fewbench.decide.history import Dated, history_section
-from fewbench.decide.operands import Pairing
+from fewbench.decide.pairing import Pairing
 from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit
@@ -153,7 +153,8 @@ class Ranking(Shown, Frozen):
         rows = [_row(target) for target in self.targets]
         if self.tasks:
             rows = [{"task": "all", **row} for row in rows]
-            rows += [{"task": of.task, **_row(place)} for of in self.tasks for place in of.targets]
+            for ranking in self.tasks:
+                rows += [{"task": ranking.task, **_row(place)} for place in ranking.targets]
         index = ["task", "target"] if self.tasks else "target"
         return pd.DataFrame(rows).set_index(index).assign(warnings=in_cell(self.warnings))
 
@@ -207,7 +208,7 @@ class Ranking(Shown, Frozen):
 
     def _finding(self) -> str:
         """Return what holds for the models, or for exactly these items."""
-        n, about = len(self.targets), f"As models, {AS_MODELS}"
+        n, about = len(self.targets), f"In general, {AS_MODELS}"
         if self.fixed_items:
             about = "On exactly these items"
         which = "model is" if self.top == 1 else f"{self.top} models are"

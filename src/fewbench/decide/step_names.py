@@ -61,11 +61,11 @@ def read_steps(names: Sequence[str], given: Mapping[str, float] | None = None) -
             )
     left = [name for name in names if name not in numbers]
     if left:
-        numbers |= dict(zip(left, _read(left), strict=True))
+        numbers |= dict(zip(left, _steps_in(left), strict=True))
     return np.array([numbers[name] for name in names], dtype=np.float64)
 
 
-def _read(names: Sequence[str]) -> list[float]:
+def _steps_in(names: Sequence[str]) -> list[float]:
     by_unit = [trained_for(name) for name in names]
     for unit in _UNITS:
         if not all(unit in units for units in by_unit):

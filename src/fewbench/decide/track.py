@@ -15,8 +15,9 @@ from fewbench._warned import issue
 from fewbench.algorithms import ties
 from fewbench.decide.allocation import chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
+from fewbench.decide.differences import contrast, judged
 from fewbench.decide.multiple import adjusted_p_values
-from fewbench.decide.operands import Given, Operand, contrast, judged, operand, warnings_of
+from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track
@@ -90,7 +91,8 @@ def track(
     Raises
     ------
     EvaluationError
-        With fewer than two checkpoints, or if their steps are unknown.
+        Without a checkpoint, with one if items for a `change` are asked for, or if the steps are
+        unknown.
 
     Examples
     --------
@@ -102,15 +104,15 @@ def track(
     """
     check_level(level)
     kept_in: Path | None = None
-    of: Scores | Sequence[Evaluation]
+    followed: Scores | Sequence[Evaluation]
     if isinstance(checkpoints, str | os.PathLike):
         kept_in = Path(checkpoints)
-        of = open_folder(kept_in, scores)
+        followed = open_folder(kept_in, scores)
     elif isinstance(checkpoints, Evaluation):
-        of, kept_in = [checkpoints], checkpoints.folder
+        followed, kept_in = [checkpoints], checkpoints.folder
     else:
-        of = checkpoints
-    training_run = read_run(of, run, steps, kept_in)
+        followed = checkpoints
+    training_run = read_run(followed, run, steps, kept_in)
     if run is None and kept_in is not None:
         training_run = replace(training_run, name=kept_in.resolve().name)
     span = training_run.scores.scale.span
@@ -203,6 +205,8 @@ class _Tracker:
         From the last whole checkpoint, which finds more, and from the step before.
         """
         last, whole = len(self.names) - 1, 0
+        if not last:
+            return []
         from_whole, steps = [], [(at - 1, at) for at in range(1, last + 1)]
         for at in range(1, last + 1):
             if self.operands[at - 1].is_known:
@@ -213,7 +217,8 @@ class _Tracker:
         return list(dict.fromkeys([*from_whole, *steps, (0, last), (best, last)]))
 
     def _changes(self) -> tuple[Change, ...]:
-        pairs = self._pairs()
+        if not (pairs := self._pairs()):
+            return ()
         contrasts = [self._contrast(*pair) for pair in pairs]
         p_values = np.array([difference.p_value for difference in contrasts])
         n = len(self.names)
@@ -255,6 +260,10 @@ class _Tracker:
         score = self.operands[last].score
         assert isinstance(score, Uncertainty)
         half = score.half(self.level)
+        if change is not None and len(self.names) < 2:
+            raise EvaluationError(
+                "1 checkpoint with answers, and a change has two", hint="give a half width"
+            )
         if change is not None:
             times = float(ndtri(0.5 + self.level / 2) + ndtri(POWER))
             half, of_questions = (

@@ -33,7 +33,7 @@ def open_folder(folder: Path, scores: Scores | None = None) -> list[Evaluation]:
     if (folder / HEADER).is_file():
         return [Evaluation.open(folder, scores)]
     evaluations: dict[tuple[str, ...], Evaluation] = {}
-    for evaluation in _opened_in(folder, scores):
+    for evaluation in _open_all(folder, scores):
         other = evaluations.get(evaluation.targets)
         if other is None or _answered(evaluation) > _answered(other):
             evaluations[evaluation.targets] = evaluation
@@ -67,13 +67,13 @@ def add_checkpoint(
     """
     root = Path(folder)
     if (root / HEADER).is_file():
-        evaluation = _opened(root, scores)
+        evaluation = _open_one(root, scores)
         if name not in evaluation.targets:
             evaluation.follow(name)
         return evaluation
     place = root / (folder_name(name) + (ALL if is_whole else ""))
     if (place / HEADER).is_file():
-        evaluation = _opened(place, scores)
+        evaluation = _open_one(place, scores)
         if name not in evaluation.targets:
             raise EvaluationError(
                 f"{place} holds the checkpoint {evaluation.targets[0]!r}, not {name!r}",
@@ -81,7 +81,7 @@ def add_checkpoint(
             )
         return evaluation
     # For every evaluation there: one of some items stays beside one of all.
-    starts = [evaluation for evaluation in _opened_in(root, scores) if not _is_whole(evaluation)]
+    starts = [evaluation for evaluation in _open_all(root, scores) if not _is_whole(evaluation)]
     if not starts:
         raise EvaluationError(
             f"{root}: no checkpoint that runs some of the items",
@@ -98,7 +98,7 @@ def add_checkpoint(
             stop=Stop(items=provenance.budget), subset=first.subset,
         )  # fmt: skip
         evaluation.ask()
-    evaluation.save(place, Journal(first.folder).scores_path())
+    evaluation.save(place, first.scores_path)
     return evaluation
 
 
@@ -114,7 +114,7 @@ def checkpoint_beside(name: str, evaluations: Sequence[Evaluation]) -> Evaluatio
         if evaluation.folder is not None:
             place = full_or_part(evaluation.folder.parent / folder_name(name))
             if (place / HEADER).is_file():
-                beside = _opened(place, evaluation.scores)
+                beside = _open_one(place, evaluation.scores)
                 if name in beside.targets:
                     return beside
     return None
@@ -124,8 +124,8 @@ def _is_whole(evaluation: Evaluation) -> bool:
     return evaluation.provenance.budget == evaluation.scores.n_items
 
 
-def _opened_in(folder: Path, scores: Scores | None) -> list[Evaluation]:
-    evaluations = [_opened(path.parent, scores) for path in sorted(folder.glob(f"*/{HEADER}"))]
+def _open_all(folder: Path, scores: Scores | None) -> list[Evaluation]:
+    evaluations = [_open_one(path.parent, scores) for path in sorted(folder.glob(f"*/{HEADER}"))]
     if not evaluations:
         raise EvaluationError(
             f"{folder}: no checkpoints here",
@@ -135,7 +135,7 @@ def _opened_in(folder: Path, scores: Scores | None) -> list[Evaluation]:
     return evaluations
 
 
-def _opened(place: Path, scores: Scores | None) -> Evaluation:
+def _open_one(place: Path, scores: Scores | None) -> Evaluation:
     if scores is None:
         return Evaluation.open(place)
     average = Journal(place).header().provenance.average

@@ -7,7 +7,7 @@ from pydantic import ConfigDict
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
-from fewbench.decide.operands import frame_of
+from fewbench.decide.differences import frame_of
 from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit
@@ -179,7 +179,7 @@ class Track(Shown, Frozen):
             if (unit.score(point.score), probability(point.chance_best)) == shown
         ]
         names, estimated = ", ".join(leading), "" if best.is_known else "an estimated "
-        about = "On exactly these items," if self.fixed_items else f"As models, {AS_MODELS}:"
+        about = "On exactly these items," if self.fixed_items else f"In general, {AS_MODELS}:"
         if len(leading) == 1:
             seen = f"{names} scores {estimated}{shown[0]}"
             found = f"it is the best with probability {shown[1]}"
@@ -210,7 +210,7 @@ class Track(Shown, Frozen):
         return Page(
             "track",
             self.run or "A training run",
-            f"{on_these(self.items_total)}, {seen}. {about} {found}",
+            f"{on_these(self.items_total)}, {seen}" + f". {about} {found}" * bool(self.changes),
             lesser,
             self.warnings,
             [

@@ -7,24 +7,11 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
+from fewbench.decide.differences import checked_at, contrast, judged, task_contrasts
 from fewbench.decide.multiple import ADJUSTS, Adjust, adjusted_p_values
-from fewbench.decide.next_items import MOST, ask_items, next_items
-from fewbench.decide.operands import (
-    ONE_LOOK,
-    Given,
-    Operand,
-    checked_at,
-    contrast,
-    judged,
-    labels,
-    on_common_items,
-    operand,
-    pairing,
-    refuse_to_ask,
-    scores_of,
-    task_contrasts,
-    warnings_of,
-)
+from fewbench.decide.next_items import MOST, ONE_LOOK, ask_items, next_items
+from fewbench.decide.operands import Given, Operand, labels, operands, warnings_of
+from fewbench.decide.pairing import pairing
 from fewbench.decide.random_pairs import ToDecide, items_to_decide, random_pairs
 from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdict, Versus
 from fewbench.errors import EvaluationError
@@ -107,12 +94,8 @@ def versus(
     check_number("next_items", next_items, 0)
     if adjust not in ADJUSTS:
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
-    (a, b), scores, notes = on_common_items(a, b, scores=scores)
-    sources = scores_of(a, b, scores=scores)
+    (first, other), sources, notes = operands(a, b, scores=scores, ask=ask)
     check_margin(margin, sources)
-    of_table = isinstance(a, str) and isinstance(b, str)
-    first = operand(a, sources, (b,), of_table=of_table)
-    other = operand(b, sources, (a,), of_table=of_table)
     if (first.name, first.evaluation) == (other.name, other.evaluation):
         raise EvaluationError(f"{first.name!r} is compared with itself", hint="name two models")
     result = _result(
@@ -120,7 +103,6 @@ def versus(
         sequential=sequential, fixed_items=fixed_items,
     )  # fmt: skip
     if ask:
-        refuse_to_ask(notes)
         ask_items((first, other), result.next_items)
         notes = () if sequential else (ONE_LOOK,)
     result = result.model_copy(update={"warnings": (*result.warnings, *notes)})

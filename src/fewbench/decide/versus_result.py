@@ -7,8 +7,9 @@ from pydantic import ConfigDict
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
+from fewbench.decide.differences import frame_of
 from fewbench.decide.multiple import ADJUSTS, Adjust
-from fewbench.decide.operands import Pairing, frame_of
+from fewbench.decide.pairing import Pairing
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.decide.words import AS_MODELS, beyond, looks, more_items, needed, on_these, seen
 from fewbench.evaluation.interval import Interval
@@ -20,7 +21,7 @@ from fewbench.uncertainty.intervals import basis
 from fewbench.uncertainty.reruns import RunNoise
 
 SHOWN_NEXT = 5
-BESIDE = "; and how far items vary, for other questions and another run"
+BESIDE = "; widened for other questions and another run"
 """What the interval of a verdict on models rests on as well."""
 Verdict = Literal["better", "worse", "equivalent", "not worse", "undecided"]
 
@@ -193,7 +194,7 @@ class Versus(Shown, Frozen):
         if self.fixed_items:
             return f"{text} ({ends}): {self.answer}."
         found = f"{unit.difference(difference)} ({ends}): {self.answer}."
-        return f"{text}. As models, {AS_MODELS}: {found}"
+        return f"{text}. In general, {AS_MODELS}: {found}"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row for the full score and one per task: difference, interval, p values."""
@@ -224,7 +225,7 @@ class Versus(Shown, Frozen):
         ]
         if tasks:
             notes.append(
-                "The verdicts on tasks use p values that are adjusted for their number "
+                "The verdicts on tasks use p values adjusted for the number of tasks "
                 f"({ADJUSTS[self.adjust]})."
             )
         sections = [
@@ -295,7 +296,7 @@ class Versus(Shown, Frozen):
         }
         if self.checked_at:
             run = (n for n in (self.items_a, self.items_b) if n < self.items_total)
-            facts["Valid together at"] = looks(self.checked_at, max(run, default=0))
+            facts["Tests (valid together) after"] = looks(self.checked_at, max(run, default=0))
         if self.margin is not None:
             within = {True: "yes", False: "not sure", None: "not sure"}
             margin = unit.points(self.margin, exact=True)

@@ -76,5 +76,5 @@ def needed(items: int, n_items: int, *, is_paired: bool) -> str:
     """Say how many items decide; `is_paired` if two targets run the same ones."""
     if items >= n_items:
         return f"only all {n_items:,} items decide it"
-    same = ", the same for both," if is_paired else ""
-    return f"about {items:,} of {n_items:,} items{same} decide it"
+    same = " (the same for both)" if is_paired else ""
+    return f"about {items:,} of {n_items:,} items in total{same} decide it"

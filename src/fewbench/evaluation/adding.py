@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.answers import spread_of
 from fewbench.evaluation.journal import Header, Journal, Told, part_of, targets_of
-from fewbench.methods import Answers, Record
+from fewbench.evaluation.ledger import Ledger
+from fewbench.methods import Answers
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_saved
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
@@ -93,18 +94,18 @@ def add(
     Scores: 1 model × 60 items, 3 tasks, 66.7% missing
     """
     listed = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
-    read = [_Run.read(Path(path)) for path in listed]
-    if not read:
+    added_runs = [_Run.from_folder(Path(path)) for path in listed]
+    if not added_runs:
         raise EvaluationError("no runs to add", hint="name the folders of evaluations")
     if family is not None and not family.strip():
         raise EvaluationError("the family has no name", hint="name it, or leave it out")
     named = {os.path.normpath(where): name for where, name in (names or {}).items()}
-    places = [where for run in read for where in run.places]
+    places = [where for run in added_runs for where in run.places]
     if unknown := [where for where in named if where not in places]:
         raise EvaluationError(
             f"no run to give a name: {some(unknown)}", hint=f"name one of {some(places, most=8)}"
         )
-    sources = as_sources(_started_with(read) if scores is None else scores)
+    sources = as_sources(_started_with(added_runs) if scores is None else scores)
     if sources.origin is not None:
         raise EvaluationError(
             "models cannot be added to a pack", hint="add to the scores that it was made from"
@@ -112,7 +113,7 @@ def add(
     table = sources
     again: list[str] = []
     accepted: list[str] = []
-    for started in read:
+    for started in added_runs:
         table, differences = _with_run(
             table, started, named, again, accept_differences=accept_differences
         )
@@ -120,9 +121,9 @@ def add(
             f"{started.place}: accepted as answers to the same items: {difference}"
             for difference in differences
         ]
-    accepted += [note for started in read for note in _left_out(table, started)]
+    accepted += [note for started in added_runs for note in _left_out(table, started)]
     if family is not None:
-        added = {f"{run.header.id}:{target}" for run in read for target in run.targets}
+        added = {f"{run.header.id}:{target}" for run in added_runs for target in run.targets}
         stated = pd.Series(stated_families(table), index=table.models.index, dtype=object)
         of_runs = table.models[RUN].isin(added)
         table = table.changed(
@@ -140,30 +141,30 @@ Spread = tuple[NDArray[Any], FloatArray]
 
 @dataclass(frozen=True)
 class _Run:
-    """What a folder holds of its targets: for each, the last answer to every item."""
+    """What a folder holds of its targets, by position among the answered items."""
 
     journal: Journal
     header: Header
-    told: dict[str, list[Told]]
-    has_one_target: bool
+    ledger: Ledger
+    item_ids: NDArray[Any]
 
     @classmethod
-    def read(cls, folder: Path) -> "_Run":
+    def from_folder(cls, folder: Path) -> "_Run":
         journal = Journal(folder)
         header = journal.header()
         every = list(journal.fresh())
         targets = targets_of(header, every)
-        items = {item for entry in every if isinstance(entry, Told) for item in entry.items}
-        told = (entry for entry in part_of(every, items, targets) if isinstance(entry, Told))
-        entries = [entry for entry in told if entry.items]
-        by_target = {name: [entry for entry in entries if entry.target == name] for name in targets}
-        by_target = {name: several for name, several in by_target.items() if several}
-        if not by_target:
+        told = (entry.items for entry in every if isinstance(entry, Told))
+        items = pd.Index(dict.fromkeys(chain.from_iterable(told)))
+        if not len(items):
             raise EvaluationError(
                 f"{folder}: no answers of {some(targets)}",
                 hint="run the items that fewbench ask lists, and record the answers",
             )
-        return cls(journal, header, by_target, len(targets) == 1)
+        answered = Benchmark(pd.DataFrame({"task": NO_TASK}, index=items))
+        ledger = Ledger(as_sources(answered), targets)
+        ledger.carry(part_of(every, items, targets))
+        return cls(journal, header, ledger, items.to_numpy())
 
     @property
     def place(self) -> str:
@@ -171,7 +172,11 @@ class _Run:
 
     @property
     def targets(self) -> list[str]:
-        return list(self.told)
+        return [name for name in self.ledger.record.targets if self.items(name)]
+
+    def items(self, target: str) -> list[str]:
+        """Return the answered items of a target."""
+        return list(self.item_ids[self.ledger.record.answered(target)])
 
     def place_of(self, target: str) -> str:
         return f"{self.place}:{target}"
@@ -179,7 +184,7 @@ class _Run:
     @property
     def places(self) -> list[str]:
         """What a user may name: each target, or the folder if it has one."""
-        folder = [self.place] if self.has_one_target else []
+        folder = [self.place] if len(self.ledger.record.targets) == 1 else []
         return [*map(self.place_of, self.targets), *folder]
 
     def name_of(self, target: str, named: Mapping[str, str]) -> str:
@@ -194,34 +199,15 @@ class _Run:
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
         return open_saved(path) if is_there and path is not None else None
 
-    def answers(self, target: str) -> tuple[list[str], Answers]:
-        """Return the answered items, and the answers to them with all repeats."""
-        told = self.told[target]
-        items = list(dict.fromkeys(item for entry in told for item in entry.items))
-        place, record = {item: at for at, item in enumerate(items)}, Record([target], len(items))
-        for entry in told:
-            at = np.array([place[item] for item in entry.items])
-            answers = Answers(at, np.array([entry.scores]), None, *spread_of(entry))
-            record.tell(target, answers, entry.repeat)
-        return items, record.answers(target, np.arange(len(items)))
-
-    def last(self, target: str, values: str) -> dict[str, Any]:
-        """Return a field of the answers by item."""
-        latest: dict[str, Any] = {}
-        for entry in self.told[target]:
-            listed = getattr(entry, values)
-            latest |= dict(zip(entry.items, listed or [None] * len(entry.items), strict=True))
-        return latest
-
     def conditions(self, target: str) -> "pd.DataFrame":
         """Return the known prompts and scoring of items: one row per item."""
         by_column: dict[str, dict[str, str]] = {name: {} for name in COLUMNS}
-        for entry in self.told[target]:
+        for entry in self.ledger.told(target):
             for name, texts in entry.conditions.items():
                 by_column[name] |= {
                     entry.items[at]: text for text, places in texts.items() for at in places
                 }
-        index = pd.Index(list(self.last(target, "scores")), dtype=object)
+        index = pd.Index(self.items(target), dtype=object)
         columns = {
             name: pd.Series(texts, dtype=object) for name, texts in by_column.items() if texts
         }
@@ -253,7 +239,7 @@ def _with_run(
     """
     differences, kept, is_new = list(_other_items(table, run)), list[str](), False
     for target in run.targets:
-        answered_items, told = run.answers(target)
+        answered_items, told = run.items(target), run.ledger.record.answers(target)
         answers = dict(zip(answered_items, told.scores[0].tolist(), strict=True))
         items = table.items.index.intersection(pd.Index(answered_items), sort=False)
         if not len(items):
@@ -298,8 +284,8 @@ def _with_run(
 def _left_out(table: Scores, run: _Run) -> Iterator[str]:
     """Report how many answers belong to items that the table lacks."""
     for target in run.targets:
-        answers = run.last(target, "scores")
-        others = pd.Index(list(answers)).difference(table.items.index, sort=False)
+        answers = run.items(target)
+        others = pd.Index(answers).difference(table.items.index, sort=False)
         if len(others):
             yield (
                 f"{run.place}: {len(others)} of {counted(len(answers), 'answer')} of {target!r} "
@@ -344,7 +330,7 @@ def _with_row(
         np.vstack([before, now])[order]
         for before, now in zip(_answers_of(table), repeats, strict=True)
     )
-    kept = Repeats.of(counts, variances)
+    kept = Repeats.from_counts(counts, variances)
     return table.changed(values=values, models=models, probabilities=probabilities, repeats=kept)
 
 
@@ -352,7 +338,7 @@ def _answers_of(table: Scores) -> Spread:
     """Return how often each item was answered, and how far the answers vary."""
     if table.repeats is not None:
         return table.repeats.counts, table.repeats.variances
-    return table.run.astype(np.uint32), np.full((table.n_models, table.n_items), np.nan)
+    return table.is_run.astype(np.uint32), np.full((table.n_models, table.n_items), np.nan)
 
 
 def _repeats_of(table: Scores, items: Sequence[str], told: Answers) -> Spread:
@@ -379,7 +365,10 @@ def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | No
         return None
     _, n_items, width = table.probabilities.shape
     shares = np.full((n_items, width), np.nan, table.probabilities.dtype)
-    of_items = run.last(target, "probabilities")
+    of_items: dict[str, Any] = {}
+    for entry in run.ledger.told(target):
+        options = entry.probabilities or [None] * len(entry.items)
+        of_items |= dict(zip(entry.items, options, strict=True))
     lacking = [item for item, options in of_items.items() if options is None or None in options]
     if lacking:
         raise EvaluationError(
@@ -397,7 +386,7 @@ def _other_items(table: Scores, run: _Run) -> Iterator[str]:
     """Yield how a run's benchmark differs from the table's."""
     ours = run.table
     if ours is None:
-        answered = {item: None for name in run.targets for item in run.last(name, "scores")}
+        answered = {item: None for name in run.targets for item in run.items(name)}
         if unknown := [item for item in answered if item not in table.items.index]:
             yield f"{counted(len(unknown), 'item')} not in the table: {some(unknown)}"
         return

@@ -14,18 +14,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
-from fewbench.evaluation.journal import (
-    Asked,
-    Drawn,
-    DrawnPhase,
-    Entry,
-    Followed,
-    Led,
-    Ran,
-    Removed,
-    Skipped,
-    Told,
-)
+from fewbench.evaluation.journal import Drawn, DrawnPhase, Led, Told
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Drawing, Lead
 from fewbench.scores import Scale, Scores
@@ -88,7 +77,6 @@ class AnswerBook:
 
     def __init__(self, scores: Scores, record: Record) -> None:
         self._sources, self._record = scores, record
-        self._restored: dict[str, int] = {}  # number of the round whose ask was lost
 
     @property
     def scale(self) -> Scale:
@@ -224,7 +212,7 @@ class AnswerBook:
         if told.probabilities is not None:
             options = np.array([told.probabilities], dtype=np.float64)
         positions = self._sources.positions(told.items)
-        return Answers(positions, np.array([told.scores]), options, *spread_of(told))
+        return Answers(positions, np.array([told.scores]), options, *_spread_of(told))
 
     def from_table(self, table: Scores, row: int, target: str) -> Answers:
         """Return a table row's answers to a target's items."""
@@ -368,40 +356,6 @@ class AnswerBook:
                 f"{theirs.iloc[at]!r} in {where}"
             )
 
-    def replay(self, entry: Entry) -> None:
-        """Add an entry of the journal to the record; AnswersError if it does not fit."""
-        if isinstance(entry, Followed):
-            self._record.follow(entry.target, self.from_led(entry.lead))
-            return
-        if isinstance(entry, Drawn | Removed):  # for those who open it with other scores
-            return
-        targets = entry.targets if isinstance(entry, Asked) else (entry.target,)
-        for target in targets:
-            if target not in self._record.targets:
-                raise AnswersError(f"{target!r} is not a target")
-        if isinstance(entry, Ran):
-            return
-        if isinstance(entry, Asked):
-            items = self._sources.positions(entry.items)
-            for target in targets:  # unless two processes asked the same
-                if not np.isin(items, self._record.asked(target)).all():
-                    self._record.add_round(target, items)
-        elif isinstance(entry, Skipped):
-            items = self._sources.positions(entry.items)
-            if entry.again:
-                self._record.unskip(entry.target, items.tolist())
-                return
-            self._restore_asked(entry.target, items)
-            self._record.skip(entry.target, items.tolist())
-        else:
-            answers = self.from_record(entry)
-            self._restore_asked(entry.target, answers.items)
-            # The last answer counts: a repair may have dropped a correction in between.
-            self.check(
-                entry.target, answers, accept_fractions=True, correct=True, repeat=entry.repeat
-            )
-            self._record.tell(entry.target, answers, entry.repeat)
-
     def from_led(self, led: Led) -> Lead:
         """Return the run that a target follows, by position."""
         scores = np.full(self._sources.n_items, np.nan)
@@ -419,16 +373,6 @@ class AnswerBook:
             budget=lead.budget,
             lead=None if lead.lead is None else self.to_led(lead.lead),
         )
-
-    def _restore_asked(self, target: str, items: IntArray) -> None:
-        """Add a round for answered items whose ask was dropped by a repair."""
-        lost = np.setdiff1d(items, self._record.asked(target))
-        rounds = self._record.rounds(target)
-        if len(lost) and self._restored.get(target) == len(rounds):  # more of the same round
-            self._record.extend_round(target, lost)
-        elif len(lost):
-            self._record.add_round(target, lost)
-            self._restored[target] = len(rounds)
 
     def table(self, target: str, expected: FloatArray | None) -> "pd.DataFrame":
         """Return one row per item (see `Evaluation.items`); `expected` has shape (items,)."""
@@ -457,7 +401,7 @@ class AnswerBook:
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
 
 
-def spread_of(told: Told) -> tuple[FloatArray | None, FloatArray | None]:
+def _spread_of(told: Told) -> tuple[FloatArray | None, FloatArray | None]:
     """Return the numbers of answers and their variances in a line of the journal, one row each."""
     counts, variances = (
         None if values is None else np.array([values], dtype=np.float64)

@@ -27,7 +27,14 @@ from fewbench.methods.base import AUTO
 from fewbench.methods.catalogue import ADVICE, FEW, STRONGER
 from fewbench.methods.kriging import MOST_UNRUN
 from fewbench.methods.needs import obstacle
-from fewbench.methods.sources import RELIABLE, carrying_sources, is_known, known_scores, reliability
+from fewbench.methods.sources import (
+    RELIABLE,
+    carrying_sources,
+    independent_sources,
+    is_known,
+    known_scores,
+    reliability,
+)
 from fewbench.scores import Scores
 from fewbench.uncertainty.held_out import FOLDS, HeldOut, measure
 from fewbench.uncertainty.replay import replay
@@ -170,10 +177,12 @@ def _without_whole(scores: Scores) -> str:
             f"no source model ran {scores.unrun_share:.0%} of the benchmark, so the items are a "
             "random sample"
         )
+    count = independent_sources(scores.whole)
+    few = f"{count} of them independent, and {FEW} are needed to choose items"
     return (
-        f"{scores.whole.n_models} of {counted(scores.n_models, 'source model')} ran most of the "
-        "items, so the items are a random sample, and what the source models ran makes the "
-        "estimate more precise"
+        f"{scores.whole.n_models} of {counted(scores.n_models, 'source model')} ran half of the "
+        f"items or more, {few if count < FEW else 'and they hardly differ in ability'}: the items "
+        "are a random sample, and what all source models ran makes the estimate more precise"
     )
 
 

@@ -137,14 +137,37 @@ def started_scores(
         has_more = not scores.n_models or scores.n_models >= kept.n_models
         shared = kept.items.index.intersection(scores.items.index, sort=False)
         is_same = not _are_corrected(kept.items.loc[shared], scores.items.loc[shared]).any()
-        if kept.n_models and has_more and is_same:
-            scores = kept  # a table that grew by runs, or sources that joined: it keeps its own
+        removed, is_older = _removed(kept, scores)
+        if has_more and is_same and (kept.n_models or is_older):
+            # A table that grew by runs, items or sources that joined: it keeps its own.
+            scores = kept.take(
+                items=kept.positions(kept.items.index.difference(removed, sort=False))
+            )
     return found_scores(folder, header, scores), notes
+
+
+def _removed(kept: Scores, now: Scores) -> tuple["pd.Index[str]", bool]:
+    """Return the items that scores lost, and whether they lack items that were taken in later.
+
+    Scores without any of the items that came together are those from before.
+    """
+    gone = ~kept.items.index.isin(now.items.index)
+    came = kept.items.get(COHORT, pd.Series(0, kept.items.index))
+    is_lost = gone & came.isin(came[~gone]).to_numpy()
+    return kept.items.index[is_lost], bool((gone & ~is_lost).any())
 
 
 def keep_items(scores: Scores, folder: Path) -> None:
     """Save the items into an evaluation's folder."""
     save_scores(as_sources(scores.benchmark), folder / ITEMS)
+
+
+def started_with(folder: Path) -> Scores | None:
+    """Return the items that the evaluation of a folder was started with, None without one."""
+    if not (folder / ITEMS).exists():
+        return None
+    items = open_saved(folder / ITEMS)
+    return items.take(items=np.flatnonzero(items.cohort_of == items.cohort_of.min()))
 
 
 def model_hashes(scores: Scores) -> dict[str, str]:

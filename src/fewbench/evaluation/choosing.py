@@ -31,7 +31,7 @@ NOTHING = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class Start:
     """What an evaluation is started with.
 
     Attributes
@@ -43,7 +43,7 @@ class Opened:
         Items chosen earlier.
     reason : str or None
         Why `auto` chose the method.
-    opened : Provenance or None
+    started : Provenance or None
         What the evaluation was started with if it was saved before.
     """
 
@@ -52,7 +52,7 @@ class Opened:
     seed: int
     subset: Subset | None
     reason: str | None = None
-    opened: Provenance | None = None
+    started: Provenance | None = None
 
     @classmethod
     def new(
@@ -65,7 +65,7 @@ class Opened:
         subset: Subset | None,
         *,
         is_run: bool,
-    ) -> "Opened":
+    ) -> "Start":
         """Return the settings of a new evaluation; see `Evaluation`."""
         items = None if budget is None else count_items(budget, scores)
         if (origin := scores.origin) is not None:
@@ -94,7 +94,7 @@ class Opened:
         return cls(method, limits, seed, subset, reason)
 
     @classmethod
-    def of(cls, header: Header, method: Method | None) -> "Opened":
+    def from_header(cls, header: Header, method: Method | None) -> "Start":
         """Return the settings of a saved evaluation; `method` for one outside the catalogue."""
         provenance = header.provenance
         return cls(
@@ -103,7 +103,7 @@ class Opened:
         )  # fmt: skip
 
 
-def carried(made: Provenance, subset: Subset | None, settings: Opened, scores: Scores) -> Opened:
+def carried(made: Provenance, subset: Subset | None, settings: Start, scores: Scores) -> Start:
     """Return the settings of an evaluation that goes on with other scores of the same items.
 
     A sample's items weigh what they count now over the chance with which they were drawn.
@@ -119,7 +119,7 @@ def carried(made: Provenance, subset: Subset | None, settings: Opened, scores: S
         changed["budget"] = len(kept)
         subset = subset.at(kept, scores)
         subset = subset.model_copy(update={"provenance": made.model_copy(update=changed)})
-    return replace(settings, subset=subset, opened=made.model_copy(update=changed))
+    return replace(settings, subset=subset, started=made.model_copy(update=changed))
 
 
 class Choosing:
@@ -129,12 +129,12 @@ class Choosing:
     ----------
     scores : Scores
         Those of the source models.
-    settings : Opened
+    settings : Start
     ledger : Ledger
         The requests and answers so far. Rounds that the method asks for are noted there.
     """
 
-    def __init__(self, scores: Scores, settings: Opened, ledger: Ledger) -> None:
+    def __init__(self, scores: Scores, settings: Start, ledger: Ledger) -> None:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
         self._waiting: list[str] = []
@@ -154,8 +154,8 @@ class Choosing:
     def provenance(self) -> Provenance:
         """What makes the estimates; of a folder, with the settings that the method has now."""
         settings, now = self.settings, self.method.describe()
-        if settings.opened is not None:
-            return settings.opened.model_copy(update={"settings": now, "version": __version__})
+        if settings.started is not None:
+            return settings.started.model_copy(update={"settings": now, "version": __version__})
         method = settings.method
         return Provenance(
             method=method if isinstance(method, str) else method.describe(),
@@ -171,12 +171,12 @@ class Choosing:
     @property
     def budget(self) -> int:
         """How many items the method may choose per target."""
-        return (self.settings.opened or self.provenance).budget
+        return (self.settings.started or self.provenance).budget
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What has changed since the folder was made: scores, and the method."""
-        before = self.settings.opened
+        before = self.settings.started
         if before is None or before.settings == self.provenance.settings:
             return self.changes
         return (
@@ -197,7 +197,7 @@ class Choosing:
                 raise error
             if self.notes:  # its items are still those that were chosen
                 subset = subset.model_copy(update={"provenance": provenance})
-            check_subset(subset, provenance)
+            subset = check_subset(subset, provenance, scores, method)
             session = StaticSession(
                 method.predictor, scores, subset, provenance.seed, targets,
                 is_sample=method.plain_sampling and subset.weights is None,

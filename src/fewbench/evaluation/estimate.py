@@ -56,9 +56,9 @@ class Estimate(Shown, Frozen):
         Expected absolute error, or None if unknown.
     interval_kind, interval_sources
         Kind of interval (exact, betting, sampled, held-out, random; see `intervals.Uncertainty`),
-        and the number of independent source models behind it if there are any.
+        and the number of held-out source models behind it, where a family counts as one.
     random
-        Plain random sampling of as many items.
+        Random sampling of as many items without source models.
     before
         After `refresh_pack`: the score by the sources that the run was started with, None if they
         give none.

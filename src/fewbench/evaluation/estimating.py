@@ -27,7 +27,7 @@ from fewbench.uncertainty.intervals import Scored, Uncertainty, stricter
 from fewbench.uncertainty.judge import Judge
 from fewbench.uncertainty.question_error import of_one_score
 from fewbench.uncertainty.reruns import noise_of_score
-from fewbench.uncertainty.sampling import error_within, sampling_effect
+from fewbench.uncertainty.sampling import error_within
 
 OUTSIDE = (
     "the target answers unlike every source model, and this method cannot predict a score outside "
@@ -107,8 +107,8 @@ class Estimating:
         past, estimates = past_scores(scores.whole), Estimates()
         general: list[str] | None = None
         for row, name in enumerate(names):
-            score = Scored.of(prediction, row, record.answers(name), scores)
-            uncertainty = self.judge.of(score)
+            score = Scored.from_row(prediction, row, record.answers(name), scores)
+            uncertainty = self.judge.uncertainty(score)
             self._narrow[name] = uncertainty.ends_run
             gaps = gap_notes(record, name, scores)
             notes = progress_notes(
@@ -132,10 +132,11 @@ class Estimating:
             )  # fmt: skip
             if not general and not uncertainty.warnings and _random_is_better(estimate):
                 unit = Unit(estimate.scale)
+                better = "random" if len(estimate.tasks) < 2 else "random-stratified"
                 worse = (
                     f"for this target, the same number of random items would give a lower error "
                     f"({unit.points(estimate.random.expected_error)}) and a narrower interval "
-                    f"(±{unit.points(estimate.random.half_width)}): run it with -m random"
+                    f"(±{unit.points(estimate.random.half_width)}): run it with -m {better}"
                 )
                 warned = (*estimate.warnings, worse)
                 estimate = estimate.model_copy(update={"warnings": warned})
@@ -224,7 +225,11 @@ def make_estimate(
     as_model = Contrast(uncertainty, 0.0, questions=questions).interval(level)
     scale, span = scores.scale, scores.scale.span
     plain = judge.random.interval(score, n, stricter(level) if uncertainty.ends_run else level)
-    plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
+    plain_error = error_within(*plain, n, n_items, judge.random.effect)
+    if uncertainty.kind not in ("exact", "betting"):
+        spread = judge.share_if_spread(scored.estimates, n, level)
+        plain = score - spread * (score - plain[0]), score + spread * (plain[1] - score)
+        plain_error *= spread
     # An exact interval is that of random sampling, and so is the error to expect.
     error = plain_error if uncertainty.kind == "exact" else uncertainty.error
     # In [0, 1], where 1 is best on every scale.
@@ -253,7 +258,7 @@ def make_estimate(
         tasks=dict(zip(names, scale.from_unit(tasks).tolist(), strict=True)),
         task_intervals={
             name: None if task is None else Interval.between(scale.from_unit(task.interval(level)))
-            for name, task in zip(names, judge.of_tasks(scored, uncertainty), strict=True)
+            for name, task in zip(names, judge.task_uncertainties(scored, uncertainty), strict=True)
         },
         **ranks,
         items_run=n,

@@ -4,51 +4,30 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, some
 from fewbench._types import IntArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
-from fewbench.evaluation.changes import (
-    FoundScores,
-    keep_items,
-    keep_scores,
-    left_out,
-    model_hashes,
-    started_scores,
-)
-from fewbench.evaluation.choosing import Choosing, Opened, carried
+from fewbench.evaluation.changes import started_scores
+from fewbench.evaluation.choosing import Choosing, Start, carried
 from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimates, among_sources
-from fewbench.evaluation.journal import (
-    Entry,
-    Header,
-    Journal,
-    Ran,
-    Removed,
-    Told,
-    part_of,
-    targets_of,
-)
+from fewbench.evaluation.journal import Entry, Journal, Ran, Told, part_of
 from fewbench.evaluation.ledger import Ledger
-from fewbench.evaluation.opening import (
-    Stop,
-    check_followed,
-    check_targets,
-)
+from fewbench.evaluation.opening import Stop, check_followed, check_targets
 from fewbench.evaluation.packed import stronger_warning
-from fewbench.evaluation.scoring import Scoring, counted_alike, logged_answers
+from fewbench.evaluation.saving import go_on_to, go_on_with, save
+from fewbench.evaluation.scoring import Scoring, counted_alike, told_by_logs
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
-from fewbench.scores import Benchmark, Scores, save_scores
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources, source_models
 from fewbench.show.page import Page
 from fewbench.uncertainty.intervals import FEWEST
@@ -86,7 +65,7 @@ class Evaluation:
         replaces the method's selector.
     is_run : bool
         Whether fewbench runs the model, so that limits on time and tokens can be kept.
-    opened : Opened, optional
+    start : Start, optional
         Parts of a saved evaluation, which `open` reads.
 
     Raises
@@ -121,20 +100,22 @@ class Evaluation:
         stop: Stop | None = None,
         subset: Subset | None = None,
         is_run: bool = False,
-        opened: Opened | None = None,
+        start: Start | None = None,
     ) -> None:
         scores, self._set_aside = source_models(as_sources(scores))
         self.read_notes: tuple[str, ...] = ()  # on how saved scores were read
-        if opened is None:
+        self.beyond: tuple[str, ...] = ()  # what these have that the evaluation leaves out
+        self.scores_path: Path | None = None  # the file of the scores, where a folder names it
+        if start is None:
             check_targets(scores, targets)
         self.scores = scores
-        settings = opened or Opened.new(scores, method, budget, seed, stop, subset, is_run=is_run)
+        settings = start or Start.new(scores, method, budget, seed, stop, subset, is_run=is_run)
         self.stop, self.reason = settings.stop, settings.reason
         self._ledger = Ledger(scores, targets)
         self.record = self._ledger.record
         self._choosing = Choosing(scores, settings, self._ledger)
         self._estimating: Estimating | None = None
-        if opened is None:
+        if start is None:
             _ = self._choosing.session  # a method that cannot run raises its error now
 
     @property
@@ -160,7 +141,7 @@ class Evaluation:
         folder has the reason of the choice.
         """
         chosen = []
-        if self.reason is not None and self._choosing.settings.opened is None:
+        if self.reason is not None and self._choosing.settings.started is None:
             chosen = [f"method auto chose {self.provenance.method} ({self.reason})"]
         return (*self.read_notes, *chosen, *self._set_aside, *self._choosing.notes)
 
@@ -199,28 +180,7 @@ class Evaluation:
             alone is saved in the folder, and so is a table that runs were added to, as their rows
             may change.
         """
-        from fewbench.public import is_source, located
-
-        journal = Journal(Path(folder))
-        journal.check_free()
-        if scores_path is not None and is_source(scores_path):
-            scores_path = located(scores_path)
-        named = None if scores_path is None else str(Path(scores_path).resolve())
-        copy_of_scores = keep_scores(self.scores, journal.folder)
-        journal.create(
-            Header(
-                id=token_hex(8),
-                scores=copy_of_scores or named,
-                targets=self.targets,
-                subset=self.subset,
-                stop=self.stop,
-                provenance=self.provenance,
-                reason=self.reason,
-                models=model_hashes(self.scores),
-            )
-        )
-        self._ledger.write_to(journal)
-        self._choosing.fits.keep_in(journal.folder)
+        self.scores_path = save(self._choosing, Path(folder), scores_path)
         self._estimating = None  # the next keeps its errors in the folder
 
     @classmethod
@@ -261,81 +221,26 @@ class Evaluation:
         header = journal.header()
         path = journal.scores_path(header)
         found, notes = started_scores(journal.folder, header, path, scores)
-        opened = Opened.of(header, method)
+        start = Start.from_header(header, method)
         if found.is_changed:
-            opened = carried(header.provenance, header.subset, opened, found.scores)
-        evaluation = cls(found.scores, targets=header.targets, opened=opened)
+            start = carried(header.provenance, header.subset, start, found.scores)
+        evaluation = cls(found.scores, targets=header.targets, start=start)
+        evaluation.beyond = found.beyond
+        evaluation.scores_path = path
         evaluation.read_notes = (*notes, *found.beyond)
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         if found.is_changed:
-            evaluation._go_on_with(found, journal)
+            go_on_with(evaluation._choosing, found, journal)
         else:
             evaluation._ledger.go_on_from(journal)
         if stop is not None and stop != evaluation.stop:
             if not is_run:
                 stop.check_without_run(found.scores)
-            evaluation._go_on_to(stop, journal, method)
+            go_on_to(evaluation._choosing, stop, journal, method)
             return cls.open(folder, found.scores, method)
         evaluation._choosing.fits.keep_in(journal.folder)
         return evaluation
-
-    def _go_on_with(self, found: FoundScores, journal: Journal) -> None:
-        """Take the answers of a folder over that was started with other scores.
-
-        What is removed is noted in the folder before anything else is.
-        """
-        entries = list(journal.fresh())
-        everyone = targets_of(journal.header(), entries)
-        now = list(entries)
-        if found.removed:
-            now.append(Removed(removed=found.removed))
-        kept = list(part_of(now, self.scores.items.index, everyone))
-        self._ledger.carry(kept)
-        self._choosing.changes = (*found.notes, *left_out(entries, kept))
-
-        def note() -> None:
-            header = journal.header()
-            keep_items(self.scores, journal.folder)
-            own = journal.scores_path(header)
-            if own is not None and own.parent == journal.folder.absolute():
-                save_scores(self.scores, own)
-            journal.append(Removed(removed=found.removed))
-            changed = {"changes": header.changes + 1, "models": model_hashes(self.scores)}
-            changed |= {"subset": self._choosing.settings.subset, "provenance": self.provenance}
-            journal.write(header.model_copy(update=changed))
-
-        self._ledger.go_on_in(journal, note if found.removed else None)
-
-    def _go_on_to(self, stop: Stop, journal: Journal, method: Method | None) -> None:
-        """Record a new limit on cost, tokens or time in the folder."""
-        if stop.kept != self.stop.kept:
-            raise EvaluationError(
-                f"{journal.folder}: started with {self.stop.describe()}, now {stop.describe()}",
-                hint="change only the cost, the number of tokens or the time",
-            )
-        kept: dict[str, Any] = {"unit": stop.unit or self.stop.unit}
-        kept |= {"repeats": max(stop.repeats, self.stop.repeats), "epochs": self.stop.epochs}
-        stop = stop.model_copy(update=kept)
-        header = journal.header().model_copy(update={"stop": stop})
-        before, budget = header.provenance, 0
-        if (
-            self.method.extends
-            and self.method.targets_apart
-            and not (self.subset and header.changes)
-        ):
-            budget = stop.budget(self.method, self.scores)
-        if budget > before.budget:
-            provenance = before.model_copy(update={"budget": budget})
-            header = header.model_copy(update={"provenance": provenance, "subset": None})
-            if self.subset is not None:
-                opened = Opened.of(header, method)
-                more = type(self)(self.scores, targets=header.targets, opened=opened)
-                header = header.model_copy(update={"subset": more.subset})
-        with self._ledger.alone():
-            for target in self.targets if budget > before.budget else ():
-                self._ledger.lead_itself(target, before.budget)
-            journal.write(header)  # last: by the entries alone, nothing changes
 
     # -- the same answers, asked otherwise ----------------------------------------------------
 
@@ -377,18 +282,18 @@ class Evaluation:
             return self
         folder = self.folder
         if scores is None:
-            own = None if folder is None else Journal(folder).scores_path()
-            sources = scoring.of_sources(self.scores, own, folder)
+            sources = scoring.of_sources(self.scores, self.scores_path, folder)
         else:
             named = scores if isinstance(scores, Scores) else open_scores(scores).scores
             place = "the scores" if isinstance(scores, Scores) else os.fspath(scores)
             sources = scoring.of_table(counted_alike(named, self.scores, place), place)
-        entries: list[Entry] = list(self._ledger.entries)
+        entries = list(self.entries)
         notes = list(self.read_notes)
         if scoring.read_as:
             entries = [entry for entry in entries if not isinstance(entry, Told)]
             for target in self._answering():
-                told, lacking = self._logged(target, sources, scoring)
+                asked = self.scores.item_ids[self.record.answered(target)].tolist()
+                told, lacking = told_by_logs(folder, target, asked, sources, scoring)
                 entries.append(told)
                 notes += lacking
         other = self._carried(sources, entries)
@@ -402,35 +307,17 @@ class Evaluation:
         The full score is then that of these items. ScoresError if an item is not in the scores.
         """
         part = self.scores.take(items=self.scores.positions(list(items)))
-        other = self._carried(part, self._ledger.entries)
+        other = self._carried(part, self.entries)
         other.estimating.errors_folder = self.folder
         return other
-
-    def _logged(
-        self, target: str, scores: Scores, scoring: Scoring
-    ) -> tuple[Told, tuple[str, ...]]:
-        """Return a target's answers by its logs, and a note on those that they lack."""
-        answers = logged_answers(self.folder, target, scores, scoring)
-        asked = self.scores.item_ids[self.record.answered(target)].tolist()
-        has = [item for item in asked if item in answers]
-        told = Told(
-            target=target,
-            items=tuple(has),
-            scores=tuple(answers[item] for item in has),
-        )
-        if lacking := [item for item in asked if item not in answers]:
-            return told, (
-                f"{target}: {counted(len(lacking), 'answer')} of {len(asked):,} left out, as the "
-                f"logs of the run do not have them: {some(lacking)}",
-            )
-        return told, ()
 
     def _carried(self, scores: Scores, entries: Iterable[Entry]) -> "Evaluation":
         """Return the same answers with other scores, as far as these have the items."""
         settings = self._choosing.settings
-        opened = carried(self.provenance, self.subset, settings, scores)
-        other = type(self)(scores, targets=self.targets, opened=opened)
-        other._ledger.carry(part_of(entries, scores.items.index, self.targets))
+        start = carried(self.provenance, self.subset, settings, scores)
+        other = type(self)(scores, targets=self.targets, start=start)
+        other.scores_path = self.scores_path
+        other.adopt(entries, self.targets)
         return other
 
     # -- ask and tell ------------------------------------------------------------------------
@@ -543,12 +430,12 @@ class Evaluation:
         >>> evaluation.targets, len(evaluation.ask()["step-2"])
         (('step-1', 'step-2'), 5)
         """
-        of = self if other is None else other
-        leader = of.most_complete(leader)
-        place = "" if of.folder is None or of is self else f"{of.folder}:"
-        if of is not self:
-            check_followed(self.provenance, of.provenance, self.method, f"{place}{leader}")
-        most = max(len({*self.targets, target}), len(of.targets))
+        ahead = self if other is None else other
+        leader = ahead.most_complete(leader)
+        place = "" if ahead.folder is None or ahead is self else f"{ahead.folder}:"
+        if ahead is not self:
+            check_followed(self.provenance, ahead.provenance, self.method, f"{place}{leader}")
+        most = max(len({*self.targets, target}), len(ahead.targets))
         if not self.method.targets_apart and most > 1:
             raise EvaluationError(
                 f"{self.provenance.method} chooses the items of its targets together",
@@ -556,9 +443,9 @@ class Evaluation:
             )
         if target not in self.targets:
             check_targets(self.scores, [target])
-        lead = of.record.as_lead(leader, self.provenance.budget, of.provenance.budget)
+        lead = ahead.record.as_lead(leader, self.provenance.budget, ahead.provenance.budget)
         self._ledger.follow(target, lead, f"{place}{leader}")
-        if of is self and (drawings := self.record.drawings(leader)):
+        if ahead is self and (drawings := self.record.drawings(leader)):
             self.record.draw(target, drawings)
         self._choosing.renew()
         self._estimating = None
@@ -570,13 +457,17 @@ class Evaluation:
             return target
         return max(self.targets, key=lambda name: len(self.record.answered(name)))
 
-    def adopt(self, other: "Evaluation", target: str) -> None:
-        """Take a target's items and answers over from another evaluation of the same items.
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The rounds of items, answers, skipped items and batches, in order."""
+        return self._ledger.entries
 
-        For estimates by other sources, in memory; the folder of neither changes.
+    def adopt(self, entries: Iterable[Entry], targets: Iterable[str]) -> None:
+        """Take items and answers of targets over from another evaluation, in memory.
+
+        Items that these scores lack are left out; all others keep the chances that they had.
         """
-        self._ledger.check_target(target)
-        self._ledger.adopt(other._ledger, target)
+        self._ledger.carry(part_of(entries, self.scores.items.index, [*targets]))
 
     def waiting(self) -> list[str]:
         """Return the targets that get new items once other targets have answered."""

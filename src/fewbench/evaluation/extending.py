@@ -101,30 +101,37 @@ def extend(
     Extended(items=50, asked={'target': 10}, models=0, notes=())
     10
     """
+    before = Journal(Path(folder)).header()
     evaluation = Evaluation.open(folder)
-    table, notes = _together(evaluation, items, str(folder), accept=accept_differences)
-    new = np.arange(evaluation.scores.n_items, table.n_items)
-    drawn = _drawn(evaluation, table, new)
-    record = evaluation.record
-    asked = {name: len(places) for name, (places, _) in drawn.items() if len(record.asked(name))}
-    subset = _with_items(evaluation, table, [*drawn.values()])
-    provenance, settings = evaluation.provenance, evaluation._choosing.settings
-    opened = carried(provenance, subset, settings, table)
-    assert opened.opened is not None
-    changed = opened.opened
-    if subset is None:
-        more = max(asked.values(), default=0)
-        changed = changed.model_copy(update={"budget": changed.budget + more})
-    name = SCORES if table.n_models else BENCHMARK
-    journal = Journal(Path(folder))
-    entries = _entries(evaluation, table, drawn)
-    with evaluation._ledger.alone():
+    journal = evaluation._ledger._journal
+    assert journal is not None
+    with journal.locked():  # others add nothing between the draw and its entries
+        if journal.header() != before:
+            raise EvaluationError(f"{folder}: changed while it was read", hint="run this again")
+        with evaluation._ledger.alone():
+            pass  # takes up what they added
+        table, notes = _together(evaluation, items, str(folder), accept=accept_differences)
+        new = np.arange(evaluation.scores.n_items, table.n_items)
+        drawn = _drawn(evaluation, table, new)
+        record = evaluation.record
+        asked = {
+            name: len(places) for name, (places, _) in drawn.items() if len(record.asked(name))
+        }
+        subset = _with_items(evaluation, table, [*drawn.values()])
+        provenance, settings = evaluation.provenance, evaluation._choosing.settings
+        start = carried(provenance, subset, settings, table)
+        assert start.started is not None
+        changed = start.started
+        if subset is None:
+            more = max(asked.values(), default=0)
+            changed = changed.model_copy(update={"budget": changed.budget + more})
+        name = SCORES if table.n_models else BENCHMARK
+        entries = _entries(evaluation, table, drawn)
         evaluation._ledger.note_changes()
-    with journal.locked():
         save_scores(table, journal.folder / name)
         keep_items(table, journal.folder)
         header = journal.header()
-        update = {"scores": name, "provenance": changed, "subset": opened.subset}
+        update = {"scores": name, "provenance": changed, "subset": start.subset}
         update |= {"models": model_hashes(table), "changes": header.changes + 1}
         journal.write(header.model_copy(update=update))
         for entry in entries:

@@ -27,7 +27,7 @@ class RankInterval(Frozen):
 
 
 class RandomSampling(Frozen):
-    """Plain random sampling of as many items.
+    """Random sampling of as many items without source models, from 60 on spread over the tasks.
 
     Attributes
     ----------

@@ -326,10 +326,9 @@ class Journal:
             )
         return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
 
-    def scores_path(self, header: Header | None = None) -> Path | None:
+    def scores_path(self, header: Header) -> Path | None:
         """Return the file of the scores that the evaluation was started with, if it is known."""
-        name = (header or self.header()).scores
-        return None if name is None else self.folder.absolute() / name
+        return None if header.scores is None else self.folder.absolute() / header.scores
 
     def append(self, entry: Entry) -> None:
         """Add an entry and wait until it is on the disk; what cannot be written whole is undone."""

@@ -24,7 +24,6 @@ from fewbench.evaluation.journal import (
     Skipped,
     Told,
     kept_replies,
-    part_of,
 )
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Drawing, Lead
@@ -61,6 +60,7 @@ class Ledger:
         self.ran: list[Ran] = []
         self._scores, self._item_ids = scores, scores.item_ids
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
+        self._restored: dict[str, int] = {}  # number of the round whose ask was lost
         self._journal: Journal | None = None
         self._before_writing: Callable[[], None] | None = None
 
@@ -93,7 +93,7 @@ class Ledger:
         """Add new entries of the folder to the record."""
         for entry in journal.fresh():
             try:
-                self.book.replay(entry)
+                self._replay(entry)
             except (AnswersError, ScoresError) as error:
                 raise EvaluationError(
                     f"{journal.folder}: entry {len(self.entries) + 1} does not fit the "
@@ -101,6 +101,50 @@ class Ledger:
                     hint="the file was changed by hand; restore it from a backup",
                 ) from error
             self._take(entry)
+
+    def _replay(self, entry: Entry) -> None:
+        """Add an entry of the journal to the record; AnswersError if it does not fit."""
+        if isinstance(entry, Followed):
+            self.record.follow(entry.target, self.book.from_led(entry.lead))
+            return
+        if isinstance(entry, Drawn | Removed):  # for those who open it with other scores
+            return
+        targets = entry.targets if isinstance(entry, Asked) else (entry.target,)
+        for target in targets:
+            if target not in self.record.targets:
+                raise AnswersError(f"{target!r} is not a target")
+        if isinstance(entry, Ran):
+            return
+        if isinstance(entry, Asked):
+            items = self._scores.positions(entry.items)
+            for target in targets:  # unless two processes asked the same
+                if not np.isin(items, self.record.asked(target)).all():
+                    self.record.add_round(target, items)
+        elif isinstance(entry, Skipped):
+            items = self._scores.positions(entry.items)
+            if entry.again:
+                self.record.unskip(entry.target, items.tolist())
+                return
+            self._restore_asked(entry.target, items)
+            self.record.skip(entry.target, items.tolist())
+        else:
+            answers = self.book.from_record(entry)
+            self._restore_asked(entry.target, answers.items)
+            # The last answer counts: a repair may have dropped a correction in between.
+            self.book.check(
+                entry.target, answers, accept_fractions=True, correct=True, repeat=entry.repeat
+            )
+            self.record.tell(entry.target, answers, entry.repeat)
+
+    def _restore_asked(self, target: str, items: IntArray) -> None:
+        """Add a round for answered items whose ask was dropped by a repair."""
+        lost = np.setdiff1d(items, self.record.asked(target))
+        rounds = self.record.rounds(target)
+        if len(lost) and self._restored.get(target) == len(rounds):  # more of the same round
+            self.record.extend_round(target, lost)
+        elif len(lost):
+            self.record.add_round(target, lost)
+            self._restored[target] = len(rounds)
 
     def _take(self, entry: Entry) -> None:
         self._add(entry)
@@ -111,7 +155,7 @@ class Ledger:
     def carry(self, entries: Iterable[Entry]) -> None:
         """Take entries over that were made with other scores: the chances of items are theirs."""
         for entry in entries:
-            self.book.replay(entry)
+            self._replay(entry)
             self._take(entry)
         drawn = {entry.target: entry for entry in self.entries if isinstance(entry, Drawn)}
         for target in self.record.targets:
@@ -307,7 +351,7 @@ class Ledger:
             self._note(Skipped(target=target, items=tuple(self._item_ids[items])))
             self.record.skip(target, items.tolist())
 
-    def follow(self, target: str, lead: Lead, of: str) -> None:
+    def follow(self, target: str, lead: Lead, leader: str) -> None:
         """Record that a target, which may be new, follows a run.
 
         AnswersError if it already has items other than these.
@@ -324,10 +368,10 @@ class Ledger:
                 return
             if rounds:
                 raise AnswersError(
-                    f"{target!r} already has items other than those of {of}",
+                    f"{target!r} already has items other than those of {leader}",
                     hint="use a different name for the target, or a different folder",
                 )
-            self._note(Followed(target=target, of=of, lead=self.book.to_led(lead)))
+            self._note(Followed(target=target, of=leader, lead=self.book.to_led(lead)))
             self.record.follow(target, lead)
 
     def lead_itself(self, target: str, budget: int) -> None:
@@ -403,7 +447,3 @@ class Ledger:
         )
         doubts = dict.fromkeys(doubt for entry in entries for doubt in entry.doubts)
         return (*odd, *self.book.notes(target), *accepted, *doubts)
-
-    def adopt(self, other: "Ledger", target: str) -> None:
-        """Take a target's items and answers over, in memory, with the chances that they had."""
-        self.carry(part_of(other.entries, self._scores.items.index, [target]))

@@ -244,10 +244,13 @@ def check_budget(budget: int, n_items: int) -> None:
         )
 
 
-def check_subset(subset: Subset, wanted: Provenance) -> None:
-    """Raise EvaluationError if the budget, scores or method of a subset differ.
+def check_subset(
+    subset: Subset, wanted: Provenance, scores: Scores, method: StaticMethod
+) -> Subset:
+    """Return a subset for these scores, with a note if it was chosen from others.
 
-    The user's own subset has no provenance.
+    The user's own subset has no provenance. EvaluationError if the budget or method differ, or if
+    it is a random sample of other items.
     """
     if len(subset.items) != wanted.budget:
         raise EvaluationError(
@@ -255,12 +258,6 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
             f"{wanted.budget:,}"
         )
     provenance = subset.provenance
-    if provenance is not None and provenance.fingerprint != wanted.fingerprint:
-        raise EvaluationError(
-            f"the subset was chosen from other scores (fingerprint "
-            f"{provenance.fingerprint} instead of {wanted.fingerprint})",
-            hint="use those scores, or choose the items again",
-        )
     if provenance is not None and (provenance.settings, provenance.seed) != (
         wanted.settings,
         wanted.seed,
@@ -271,6 +268,25 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
             f"{wanted.seed}",
             hint="use the subset with its method, or remove its provenance to keep only its items",
         )
+    if provenance is None or provenance.fingerprint == wanted.fingerprint:
+        return subset
+    if lacking := [item for item in subset.items if item not in scores.items.index]:
+        raise EvaluationError(
+            f"{len(lacking):,} of the {counted(len(subset.items), 'chosen item')} are not in the "
+            f"scores: {some(lacking)}",
+            hint="use scores that have them, or choose the items again",
+        )
+    if method.plain_sampling or subset.is_sample:  # of all items as they were
+        again = method.selector.select(scores, wanted.budget, wanted.seed)
+        if (again.items, again.chances) == (subset.items, subset.chances):
+            return again.model_copy(update={"provenance": wanted})
+        raise EvaluationError(
+            "the subset is a random sample of the items of other scores",
+            hint="use those scores, or draw the items again: most stay the same",
+        )
+    note = "the items were chosen from other scores: others may suit these source models better"
+    moved = subset.at(range(len(subset.items)), scores)
+    return moved.model_copy(update={"notes": (*moved.notes, note), "provenance": wanted})
 
 
 def check_followed(own: Provenance, leads: Provenance, method: Method, place: str) -> None:

@@ -101,7 +101,7 @@ def known_errors(scores: Scores, method: Method, made: Provenance) -> "HeldOut |
     from fewbench.uncertainty.held_out import HeldOut
 
     try:
-        return HeldOut.of(scores.origin.errors)
+        return HeldOut.from_arrays(scores.origin.errors)
     except ValueError as error:
         raise PackError(
             f"the pack's errors on held-out models do not fit together: {error}",

@@ -12,6 +12,7 @@ from fewbench.errors import PackError
 from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimate, Estimates, among_sources, full_scores_of, several
 from fewbench.evaluation.evaluation import Evaluation
+from fewbench.methods.sources import sources_in_words
 from fewbench.scores import Scores, Unit
 from fewbench.scores.benchmark import AVERAGES, average_notes
 from fewbench.show.charts import estimating as figures
@@ -69,7 +70,7 @@ def estimates_page(
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
     if not several and first.as_model is not None and first.is_wider_as_model:
         ends = f"{first.level:.0%} interval {unit.scores(first.as_model)}"
-        lesser.append(f"As a model, {AS_MODELS}: {unit.score(first.score)} ({ends}).")
+        lesser.append(f"In general, {AS_MODELS}: {unit.score(first.score)} ({ends}).")
     lesser += average_notes(first.provenance.average)
     by_cost: dict[Cost, list[str]] = {}
     for estimate in ranked:
@@ -166,8 +167,8 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
     ]
     notes = ["fewbench versus says which of two targets is better."]
     if any(estimate.rank is not None for estimate in ranked):
-        text = "Random sampling: the half width of as many random items at this score. Rank: among "
-        notes.insert(0, f"{text}the source models.")
+        text = "Random sampling: the half width of as many random items, without source models."
+        notes.insert(0, f"{text} Rank: among the source models.")
     else:  # without source models, the items are a random sample themselves
         kept = [at for at, (name, _) in enumerate(head) if name not in ("Random sampling", "Rank")]
         head, rows = [head[at] for at in kept], [[row[at] for at in kept] for row in rows]
@@ -245,8 +246,8 @@ def _basis(estimate: Estimate, tab: str, unit: Unit, evaluation: Evaluation | No
     if _is_whole(estimate):
         facts["Interval"] = "none needed on exactly these items: all of them ran"
     if evaluation is not None:
-        if n_models := evaluation.scores.n_models:
-            facts["Source models"] = counted(n_models, "model")
+        if evaluation.scores.n_models:
+            facts["Source models"] = sources_in_words(evaluation.scores)
         facts["Full score"] = AVERAGES[provenance.average]
         if evaluation.reason:
             facts["Why this method"] = evaluation.reason
@@ -263,14 +264,14 @@ def _basis(estimate: Estimate, tab: str, unit: Unit, evaluation: Evaluation | No
 
 def _more_items(estimate: Estimate, unit: Unit) -> list[str]:
     """Return what more items would give, of an interval that follows from their number."""
-    n, of = estimate.items_run, estimate.items_total
-    if estimate.interval_kind not in ("exact", "betting", "sampled") or n >= of:
+    n, n_items = estimate.items_run, estimate.items_total
+    if estimate.interval_kind not in ("exact", "betting", "sampled") or n >= n_items:
         return []
-    half = (estimate.interval.high - estimate.interval.low) / 2
+    half, left = (estimate.interval.high - estimate.interval.low) / 2, 1 / n - 1 / n_items
     widths = [
-        f"± {unit.points(half * ((1 / more - 1 / of) / (1 / n - 1 / of)) ** 0.5)} with {more:,}"
+        f"± {unit.points(half * ((1 / more - 1 / n_items) / left) ** 0.5)} with {more:,}"
         for more in (2 * n, 4 * n)
-        if more < of
+        if more < n_items
     ]
     return [f"More items would give about {' and '.join(widths)}."] if widths else []
 

@@ -15,10 +15,10 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import EvaluationError, FewbenchError
-from fewbench.evaluation.journal import INSPECT_LOGS, logs_of
+from fewbench.evaluation.journal import INSPECT_LOGS, Told, logs_of
 from fewbench.scores import Average, Scores
 from fewbench.scores.benchmark import COHORT, WEIGHT, ItemTable
-from fewbench.scores.table import POSITION, key_field_of
+from fewbench.scores.table import POSITION
 
 IDS = ("id", "item", "task")
 
@@ -109,10 +109,12 @@ class Scoring(Frozen):
             scores = scores.changed(items=of_items.assign(**self.read_as))
             return self._weighed(scores.averaged(self.average or scores.average))
         if self.read_as and place is not None and place.is_dir():
-            from fewbench.readers import read
+            from fewbench.readers import import_results
 
-            again = read(place, metric=self.metric, filter=self.filter, scale=scores.scale).scores
-            scores = counted_alike(again, scores, place)
+            again = import_results(
+                place, metric=self.metric, filter=self.filter, like=scores, scale=scores.scale
+            )
+            scores = counted_alike(again.scores, scores, place)
         return self.of_table(scores, place or folder or "the scores")
 
 
@@ -166,10 +168,10 @@ def _read_weights(
     return column, {name: float(weight) for name, weight in weights.items()}
 
 
-def logged_answers(
-    folder: Path | None, target: str, scores: Scores, scoring: Scoring
-) -> dict[str, float]:
-    """Return a target's answers in the logs that its run keeps, by item, in [0, 1].
+def told_by_logs(
+    folder: Path | None, target: str, asked: Sequence[str], scores: Scores, scoring: Scoring
+) -> tuple[Told, tuple[str, ...]]:
+    """Return a target's answers in the logs that its run keeps, and a note on those they lack.
 
     Raises
     ------
@@ -186,15 +188,15 @@ def logged_answers(
             hint="record its logs in a new folder: fewbench start … --scores with that metric, and "
             "fewbench tell",
         )
-    from fewbench.readers import read
+    from fewbench.readers import import_results
 
     logs = [path for path in sorted(place.iterdir()) if path.is_file()]
     try:
-        table = read(
+        table = import_results(
             logs,
             metric=scoring.metric,
             filter=scoring.filter,
-            key=key_field_of(scores.items),
+            like=scores,  # what the user does not name is as before
             scale=scores.scale,
             accept_differences=True,
         ).scores
@@ -208,13 +210,16 @@ def logged_answers(
             hint="name the target as its model is named in the logs",
         )
     row = table.model_ids.index(target) if target in table.models.index else 0
-    ids = _ids_of(table, scores)
-    values = table.cells[row]
-    return {
-        item: float(value)
-        for item, value in zip(ids, values.tolist(), strict=True)
-        if item and not np.isnan(value)
-    }
+    values = zip(_ids_of(table, scores), table.cells[row].tolist(), strict=True)
+    logged = {item: value for item, value in values if item and not np.isnan(value)}
+    answers = {item: logged[item] for item in asked if item in logged}
+    told = Told(target=target, items=tuple(answers), scores=tuple(answers.values()))
+    if lacking := [item for item in asked if item not in answers]:
+        return told, (
+            f"{target}: {counted(len(lacking), 'answer')} of {len(asked):,} left out, as the "
+            f"logs of the run do not have them: {some(lacking)}",
+        )
+    return told, ()
 
 
 def _ids_of(table: Scores, scores: Scores) -> list[str]:

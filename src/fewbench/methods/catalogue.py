@@ -32,7 +32,7 @@ class Entry:
     @cached_property
     def method(self) -> Method:
         """The method itself."""
-        return _read(split(self.parts))
+        return _method_of(split(self.parts))
 
 
 AUTO_SAYS = (
@@ -408,7 +408,7 @@ def published_as(name: str) -> tuple[str, ...]:
     if len(sought) < SHORTEST or sought in map(_letters, OUTSIDE):
         return ()
     named = [key for key in keys if sought in keys[key]]
-    cited = [key for key, of in entries.items() if sought in _letters(BESIDE.sub("", of.citation))]
+    cited = [key for key in entries if sought in _letters(BESIDE.sub("", entries[key].citation))]
     return tuple(dict.fromkeys(named + cited))
 
 
@@ -472,7 +472,7 @@ def find_method(text: str) -> Method:
         raise _unknown(name)
     pieces = split(name)
     if len(pieces) > 1 or pieces[0].name in ADAPTIVE:
-        return _read(pieces)
+        return _method_of(pieces)
     if pieces[0].name in CATALOGUE:
         raise MethodError(
             f"{pieces[0].name!r} has fixed settings",
@@ -495,7 +495,7 @@ def _unknown(name: str) -> MethodError:
     )
 
 
-def _read(pieces: list[Piece]) -> Method:
+def _method_of(pieces: list[Piece]) -> Method:
     """Make a static method from its parts, or an adaptive one from its settings."""
     whole = [piece.name for piece in pieces if piece.name in ADAPTIVE]
     if whole and len(pieces) == 1:

@@ -93,7 +93,7 @@ def sample_model(scores: Scores, seed: int = 0) -> SampleModel:
 
     def fit() -> SampleModel:
         weights = np.vstack([scores.item_weights, scores.task_weights.T])
-        models, items = np.nonzero(scores.run)
+        models, items = np.nonzero(scores.is_run)
         answers = scores.cells[:][models, items]
         order = permanent_order(scores.task_of, seed, scores.cohort_of)
         return fit_sample(models, items, answers, scores.n_models, scores.task_of, weights, order)

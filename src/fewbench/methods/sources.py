@@ -109,7 +109,7 @@ def missing_note(scores: Scores) -> list[str]:
     """Return how many cells are missing and how models that lack some are judged, if any do."""
     if not scores.has_missing:
         return []
-    missing = scores.n_models * scores.n_items - int(scores.run.sum())
+    missing = scores.n_models * scores.n_items - int(scores.is_run.sum())
     share = missing / (scores.n_models * scores.n_items)
     without = np.flatnonzero(~is_known(scores))
     note = (
@@ -230,6 +230,23 @@ def independent_in_words(scores: Scores, count: int) -> str:
     words = counted(count, "independent source model")
     if count == independent_sources(scores) < scores.n_models:
         words = f"{models_in_words(scores, count)} count as {words}"
+    return words
+
+
+def sources_in_words(scores: Scores) -> str:
+    """Return how many source models a table has, and how many of them other numbers count.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> sources_in_words(simulate(30, 200))
+    '30 models, 15 of them independent'
+    """
+    whole, words = scores.whole, counted(scores.n_models, "model")
+    if whole is not scores:
+        words += f", of which {whole.n_models:,} ran half of the items or more"
+    if (count := independent_sources(whole)) < whole.n_models:
+        words += f", {count:,} of them independent"
     return words
 
 

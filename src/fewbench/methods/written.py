@@ -94,9 +94,9 @@ def choices(setting: Field[Any]) -> tuple[str, str]:
     >>> choices(fields(Medoids)[0])
     ('manhattan', 'manhattan, euclidean, cosine, correlation, absolute-correlation')
     """
-    of = get_args(setting.type)
-    words = "true, false" if setting.type is bool else ", ".join(str(value) for value in of)
-    return plain(setting.default), "" if NoneType in of else words
+    choices = get_args(setting.type)
+    words = "true, false" if setting.type is bool else ", ".join(str(value) for value in choices)
+    return plain(setting.default), "" if NoneType in choices else words
 
 
 def check_words(part: Any) -> None:

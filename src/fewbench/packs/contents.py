@@ -284,10 +284,10 @@ def open_pack(path: str | os.PathLike[str]) -> Pack:
     if not is_pack(source):
         raise PackError(f"{source}: not a pack", hint="a pack's name ends in .few")
     record, parts = read_pack(source)
-    opened = Pack(record, tuple(parts), source)
+    made = Pack(record, tuple(parts), source)
     if name is not None:
         only = choose_part(source, parts, name)
         record = record.model_copy(update={"parts": [only.record]})
-        opened = Pack(record, (only,), source)
-    _ = opened.to_frame()  # what does not fit together is found now
-    return opened
+        made = Pack(record, (only,), source)
+    _ = made.to_frame()  # what does not fit together is found now
+    return made

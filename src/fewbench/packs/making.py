@@ -138,7 +138,7 @@ def pack(
         raise PackError("the scores are those of a pack", hint="use the scores it was made from")
     if repeats < 3 or workers < 1:
         raise PackError(
-            f"repeats={repeats}, workers={workers} is too low",
+            f"repeats {repeats}, workers {workers} is too low",
             hint="repeats must be 3 or more, workers 1 or more",
         )
     name = name or "benchmark"

@@ -1,7 +1,6 @@
 """Estimate an old run again with a newer pack, and say what moved."""
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from fewbench.evaluation.journal import (
     Journal,
     Told,
     kept_replies,
-    part_of,
     targets_of,
 )
 from fewbench.packs.contents import open_pack
@@ -105,7 +103,7 @@ def _after(
 ) -> Estimates:
     """Return the estimates by the pack."""
     evaluation = Evaluation(scores, targets=named)
-    ids, scale = set(scores.item_ids), scores.scale
+    scale = scores.scale
     if evaluation.method.asks_once:
         for name, items in evaluation.ask().items():
             recorded = {item: runs[name][item] for item in items if item in runs[name]}
@@ -116,13 +114,8 @@ def _after(
             evaluation.tell(name, answers, replies=replies, accept_fractions=True)
         return _estimated(evaluation, level)
     # It predicts from answers to any items, in their original rounds.
-    with tempfile.TemporaryDirectory() as place:
-        evaluation.save(place)
-        journal = Journal(Path(place))
-        with journal.locked():
-            for entry in part_of(entries, ids, named):
-                journal.append(entry)
-        return _estimated(Evaluation.open(place, scores), level)
+    evaluation.adopt(entries, named)
+    return _estimated(evaluation, level)
 
 
 def _estimated(evaluation: Evaluation, level: float) -> Estimates:

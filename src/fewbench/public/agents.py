@@ -24,7 +24,7 @@ from fewbench.public.source import (
     rows_of,
     with_attributes,
 )
-from fewbench.readers import Reading, read
+from fewbench.readers import Reading, import_results
 from fewbench.readers.files import at, object_at
 from fewbench.readers.harnesses.swe_bench import DETAILS, LISTS, date_of
 from fewbench.readers.harnesses.tau2_bench import reward_of, simulations_of
@@ -87,7 +87,7 @@ def find_swe_bench(ask: Ask, fetcher: Fetcher) -> Index:
 def read_swe_bench(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read which instances each submission resolved."""
     paths = [folder / file.path for file in found.files if "metadata.y" not in file.path]
-    reading = read(_best_form(paths), form="swe-bench", damaged="skip")
+    reading = import_results(_best_form(paths), form="swe-bench", damaged="skip")
     attributes: dict[str, dict[str, Any]] = {}
     for file in found.files:
         if "metadata.y" in file.path:

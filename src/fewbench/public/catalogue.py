@@ -11,6 +11,7 @@ from fewbench.errors import PublicError
 from fewbench.public.agents import WAYS as AGENTS
 from fewbench.public.logs import WAYS as LOGS
 from fewbench.public.logs import repository
+from fewbench.public.papers import WAYS as PAPERS
 from fewbench.public.routes import read_routes
 from fewbench.public.source import HUB, Source
 from fewbench.public.tables import WAYS as TABLES
@@ -20,7 +21,7 @@ NAMED = re.compile(r"[\w.-]+/[\w.-]+")
 
 def _sources() -> dict[str, Source]:
     lines = files("fewbench.public").joinpath("sources.csv").read_text(encoding="utf-8")
-    sources, ways, routes = {}, AGENTS | LOGS | TABLES, read_routes()
+    sources, ways, routes = {}, AGENTS | LOGS | PAPERS | TABLES, read_routes()
     for row in csv.DictReader(lines.splitlines()):
         find, read = ways[row["name"]]
         sources[row["name"]] = Source(

@@ -322,17 +322,12 @@ class Fetcher:
         version = hashlib.sha256(f"{remote.url}{remote.digest}".encode()).hexdigest()[:12]
         part = target.with_name(f"{target.name}.{version}.part")
         with naming(target), explained(remote.url):
-            for left in reversed(range(TRIES_OF_FILE)):
-                try:
-                    with part.open("ab" if remote.is_at_hub else "wb") as file:
-                        self._report(file.tell())
-                        for block in self._blocks(remote, file.tell()):
-                            file.write(block)
-                            self._report(len(block))
-                    break
-                except OSError as error:  # of requests: the connection was cut amid the file
-                    if not left or error.errno is not None:
-                        raise
+            try:
+                self._fill(part, remote)
+            except BaseException:
+                if part.is_file() and not part.stat().st_size:  # the file is not there, say
+                    part.unlink()
+                raise
         with part.open("rb") as file:
             kind, _, digest = remote.digest.partition(":")
             is_same = not digest or hashlib.file_digest(file, kind).hexdigest() == digest
@@ -341,6 +336,19 @@ class Fetcher:
             what = "the file has a different size or checksum than its source lists"
             raise PublicError(f"{remote.url}: {what}", hint=NEXT)
         part.replace(target)
+
+    def _fill(self, part: Path, remote: Remote) -> None:
+        for left in reversed(range(TRIES_OF_FILE)):
+            try:
+                with part.open("ab" if remote.is_at_hub else "wb") as file:
+                    self._report(file.tell())
+                    for block in self._blocks(remote, file.tell()):
+                        file.write(block)
+                        self._report(len(block))
+                break
+            except OSError as error:  # of requests: the connection was cut amid the file
+                if not left or error.errno is not None:
+                    raise
 
     def _blocks(self, remote: Remote, start: int) -> Iterator[bytes]:
         """Yield what is left of a file from a byte on; of hosts but the Hub, all of it."""

@@ -175,7 +175,7 @@ class PublicFiles:
         names = sampled(scores.model_ids, wanted)
         if len(names) < scores.n_models:
             kept = scores.model_positions(names)
-            answered = scores.run[kept].any(axis=0)
+            answered = scores.is_run[kept].any(axis=0)
             scores = scores.take(kept, np.flatnonzero(answered))
         scores, notes = routed(scores, self.source.route(self.ask.benchmark))
         credit = (

@@ -72,7 +72,7 @@ def located(place: str | os.PathLike[str]) -> Path:
         f"from {files.origin} into {files.folder}"
     )
     with progress_bar("fetching (MB)") as progress:
-        results = _read(files.fetch(progress), name)
+        results = _read_fetched(files.fetch(progress), name)
     for note in results.notes:
         say_note(note)
     output = tables / files.folder.name / table
@@ -93,7 +93,7 @@ def _parts(text: str) -> tuple[str, str]:
     return (HUB if is_at_hub else "") + name, part
 
 
-def _read(files: PublicFiles, name: str) -> PublicResults:
+def _read_fetched(files: PublicFiles, name: str) -> PublicResults:
     """Read what was fetched; of logs at the Hub, say where their options are typed."""
     try:
         return files.read()

@@ -7,7 +7,7 @@ from fewbench._names import some
 from fewbench._warned import issue
 from fewbench.errors import ReaderError
 from fewbench.public.kept import located
-from fewbench.readers import Reading, are_items, look, read, read_items
+from fewbench.readers import Reading, are_items, import_results, look, read_items
 from fewbench.readers.table_files import read_saved
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.files import is_saved
@@ -44,7 +44,7 @@ def open_scores(place: str | os.PathLike[str], scale: Scale | None = None) -> Re
     if are_items(found):
         return Reading(as_sources(read_items(path)))
     try:
-        return read(found, scale=scale)
+        return import_results(found, scale=scale)
     except ReaderError as error:
         if not path.is_dir():
             raise

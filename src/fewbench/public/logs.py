@@ -29,7 +29,7 @@ from fewbench.public.source import (
     left_out,
     with_attributes,
 )
-from fewbench.readers import Reading, read
+from fewbench.readers import Reading, import_results
 from fewbench.readers.gather import find_units
 from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.reading import RESULTS
@@ -43,7 +43,7 @@ def _read_logs(
     attributes: Attributes | None = None,
 ) -> Reading:
     """Read logs by the reader of their harness; the date of a model is that of its first run."""
-    reading = read(
+    reading = import_results(
         list(paths),
         form=form,
         metric=ask.metric or metric,
@@ -350,7 +350,7 @@ def read_repository(ask: Ask, found: Index, folder: Path) -> Reading:
     units, others = find_units(paths, form)
     if not units and len(paths) == 1:
         try:
-            return read(paths[0], form=ask.form)
+            return import_results(paths[0], form=ask.form)
         except ReaderError as error:
             hint = f"name its columns: fewbench import {paths[0]} --model … --item … --score …"
             raise PublicError(error.message, hint=hint) from error

@@ -487,15 +487,15 @@ def each_model(
     return by_name, left_out(missing, len(names), what)
 
 
-def left_out(missing: Sequence[PublicError | ReaderError], of: int, what: str) -> tuple[str, ...]:
+def left_out(missing: Sequence[PublicError | ReaderError], n: int, what: str) -> tuple[str, ...]:
     """Return a note on what is left out; an error of the kind of the first if nothing is left."""
     if not missing:
         return ()
     first = missing[0]
-    if len(missing) == of:
-        message = f"no {what} can be used; first: {first.message}" if of > 1 else first.message
+    if len(missing) == n:
+        message = f"no {what} can be used; first: {first.message}" if n > 1 else first.message
         raise type(first)(message, hint=first.hint or MOVED)
     reasons = [error.message for error in missing[:SHOWN]]
     if len(missing) > SHOWN:
         reasons.append(f"and {len(missing) - SHOWN:,} more")
-    return (f"{len(missing)} of {counted(of, what)} left out: {'; '.join(reasons)}",)
+    return (f"{len(missing)} of {counted(n, what)} left out: {'; '.join(reasons)}",)

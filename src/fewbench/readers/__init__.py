@@ -4,7 +4,7 @@ from fewbench.readers.attributes import join_attributes
 from fewbench.readers.frames import Columns
 from fewbench.readers.harness import Reading
 from fewbench.readers.items import are_items, read_items
-from fewbench.readers.reading import FORMS, FoundFiles, look, read
+from fewbench.readers.reading import FORMS, FoundFiles, import_results, look
 
 __all__ = [
     "FORMS",
@@ -12,8 +12,8 @@ __all__ = [
     "FoundFiles",
     "Reading",
     "are_items",
+    "import_results",
     "join_attributes",
     "look",
-    "read",
     "read_items",
 ]

@@ -45,7 +45,7 @@ class StoredColumns(Mapping[str, NDArray[Any]]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Read a column."""
-        column = _opened(self.path).get_batch(0).column(f"{self.run}/{name}").values
+        column = _open_arrow(self.path).get_batch(0).column(f"{self.run}/{name}").values
         values = column.to_numpy(zero_copy_only=False)
         kind = str if values.dtype == object else values.dtype
         return np.asarray(values.astype(kind)).reshape(self.shapes[name])
@@ -57,7 +57,7 @@ class StoredColumns(Mapping[str, NDArray[Any]]):
         return len(self.shapes)
 
 
-def _opened(path: Path) -> Any:
+def _open_arrow(path: Path) -> Any:
     from pyarrow import ipc, memory_map
 
     return ipc.open_file(memory_map(str(path)))
@@ -90,7 +90,7 @@ def save_part(runs: list[LogRun], path: Path) -> None:
 
 def load_part(path: Path) -> list[LogRun]:
     """Read the runs of a part; columns stay on disk until used."""
-    headers = json.loads(_opened(path).schema.metadata[b"runs"])
+    headers = json.loads(_open_arrow(path).schema.metadata[b"runs"])
     return [_run(header, path, at) for at, header in enumerate(headers)]
 
 

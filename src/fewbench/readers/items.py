@@ -173,8 +173,8 @@ def _numbers(column: "pd.Series[Any]", name: str) -> list[float]:
     least = "above 0" if name == WEIGHT else "of 0 or more"
     numbers = []
     values = column.astype(object)
-    read = read_amounts(values) if name == COST else pd.to_numeric(values, errors="coerce")
-    for row, (value, number) in enumerate(zip(values, read, strict=True), start=1):
+    converted = read_amounts(values) if name == COST else pd.to_numeric(values, errors="coerce")
+    for row, (value, number) in enumerate(zip(values, converted, strict=True), start=1):
         if not (np.isfinite(number) and (number > 0 or (number == 0 and name == COST))):
             raise ReaderError(
                 f"{name} is {value!r} at row {row}, not a number {least}",

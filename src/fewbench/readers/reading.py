@@ -48,8 +48,8 @@ class LogOptions:
     Parameters
     ----------
     metric, filter : str, optional
-        Comma-separated names in order of preference, needed where a task has several. Each task
-        uses the first one that it has.
+        Comma-separated names in order of preference. Each task uses the first one that it has. By
+        default the first of each task in logs of lm-eval and Inspect; needed in other logs.
     key : str, optional
         Item field that identifies an item, such as `id`, instead of a hash of its content.
     only_tasks, skip_tasks : str, optional
@@ -165,7 +165,7 @@ def look(path: Paths, form: str | None = None) -> FoundFiles:
     return FoundFiles(tuple(sources), form, files, *find_units(files, form))
 
 
-def read(
+def import_results(
     path: Paths | FoundFiles,
     *,
     form: str | None = None,
@@ -207,10 +207,9 @@ def read(
         Columns of a table; see `fewbench.readers.tables.read_table`.
     transposed : bool
         Wide table: rows are items.
-    metric : str, optional
-        Logs: metric to read if there are several.
-    filter : str, optional
-        Logs: filter to read if there are several.
+    metric, filter : str, optional
+        Logs: comma-separated names in order of preference. By default the first of each task in
+        logs of lm-eval and Inspect, with a note; needed in other logs where a task has several.
     only_tasks : str, optional
         Logs: comma-separated tasks to read, as in 'mmlu_*,gsm8k'.
     skip_tasks : str, optional

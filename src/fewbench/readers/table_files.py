@@ -21,7 +21,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".json", ".npz")
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How tables are read; see `fewbench.readers.read`."""
+    """How tables are read; see `fewbench.import_results`."""
 
     columns: Columns = field(default_factory=Columns)
     transposed: bool = False

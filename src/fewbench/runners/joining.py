@@ -94,7 +94,7 @@ def check_limits(
         )
 
 
-def opened(
+def open_or_start(
     folder: Path | None,
     scores: Scores,
     method: str | Method,
@@ -258,7 +258,8 @@ def reopened(
         if lacking := [task for task in items.tasks if task not in scores.tasks]:
             raise RunError(
                 f"{folder}: the evaluation there also has the tasks {some(lacking)}",
-                hint="name these and the new tasks, as in --tasks old,new; or use another folder",
+                hint="name a file of items that has them, or all tasks, as in --tasks old,new; or "
+                "use another folder",
             )
         is_new = not scores.items.index.isin(items.items.index).all()
         if is_new or (scores.n_models and not header.models):

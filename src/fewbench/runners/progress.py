@@ -58,13 +58,13 @@ class ProgressLine:
         if progress.estimate is not None:
             self.estimates[target] = progress.estimate
         since, before = self._first.setdefault(target, (now, progress.answered))
-        speed = pace(progress.answered - before, progress.of - before, now - since)
+        speed = pace(progress.answered - before, progress.budget - before, now - since)
         self._update(progress_text(progress, self.estimates.get(target), speed))
 
 
 def progress_text(found: Progress, last: Estimate | None = None, speed: str = "") -> str:
     """Return how far a target is, in a line, with the interval of its last estimate."""
-    parts = [f"{found.target}: {found.answered:,} of {found.of:,} items{speed}"]
+    parts = [f"{found.target}: {found.answered:,} of {found.budget:,} items{speed}"]
     if found.score is not None:
         parts.append(f"score {Unit(found.scale).score(found.score)}")
     if last is not None:

@@ -55,7 +55,7 @@ class Progress(Frozen):
     target : str
     scale : Scale
         The scale of the scores.
-    answered, of, total : int
+    answered, budget, total : int
         Items answered, the most that will be, and all items of the benchmark; each as often as it
         is run (`Stop.repeats`).
     score : float, optional
@@ -70,7 +70,7 @@ class Progress(Frozen):
     target: str
     scale: Scale
     answered: int
-    of: int
+    budget: int
     total: int
     score: float | None
     estimate: Estimate | None
@@ -141,7 +141,7 @@ class RunResult(Shown, Frozen):
     folder: str | None
 
     @classmethod
-    def of(
+    def from_evaluation(
         cls,
         evaluation: Evaluation,
         estimates: Estimates | None,

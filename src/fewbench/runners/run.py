@@ -29,7 +29,7 @@ from fewbench.runners.batches import (
     n_outages,
     names_model,
 )
-from fewbench.runners.joining import leaving_note, opened
+from fewbench.runners.joining import leaving_note, open_or_start
 from fewbench.runners.meter import Meter
 from fewbench.runners.result import Progress, RunResult
 from fewbench.runners.run_folder import locked
@@ -84,7 +84,7 @@ class Run:
     ) -> None:
         for name, value in (("batch", batch), ("tries", tries)):
             if value is not None and value < 1:
-                raise RunError(f"{name}={value} is too low", hint="give 1 or more")
+                raise RunError(f"{name} {value} is too low", hint="give 1 or more")
         self.evaluation, self.targets, self.folder = evaluation, tuple(targets), folder
         self.stopped: str | None = None
         self.is_failed = False
@@ -187,13 +187,13 @@ class Run:
         scores = scores.averaged(average or scores.average)
         for name, value in (("repeats", repeats), ("epochs", epochs)):
             if value < 1:
-                raise RunError(f"{name}={value} is too low", hint="give 1 or more")
+                raise RunError(f"{name} {value} is too low", hint="give 1 or more")
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as locks:
             if place is not None:
                 locks.enter_context(locked(place))
-            evaluation, notes = opened(
+            evaluation, notes = open_or_start(
                 place, scores, method, stop, targets, seed, items_of,
                 is_run=True, repeats=repeats, epochs=epochs,
             )  # fmt: skip
@@ -425,7 +425,7 @@ class Run:
             scale=self.evaluation.scores.scale,
             target=target,
             answered=answered,
-            of=times * max(self.evaluation.provenance.budget, len(record.asked(target))),
+            budget=times * max(self.evaluation.provenance.budget, len(record.asked(target))),
             total=times * self.evaluation.scores.n_items,
             score=value,
             estimate=estimate,
@@ -456,7 +456,7 @@ class Run:
             name: {item: failures[name].get(item, ["skipped"])[-1] for item in items}
             for name, items in skipped.items()
         }
-        return RunResult.of(
+        return RunResult.from_evaluation(
             self.evaluation,
             estimates,
             failed=failed,

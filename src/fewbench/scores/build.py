@@ -129,7 +129,7 @@ def from_long(
                 cell, scale.to_unit(numbers), filled.size, trials
             )
             values.reshape(-1)[filled] = scale.from_unit(unit[filled])
-            repeats = Repeats.of(counts.reshape(shape), variances.reshape(shape))
+            repeats = Repeats.from_counts(counts.reshape(shape), variances.reshape(shape))
         else:
             values.reshape(-1)[cell] = numbers
         del cell, filled, numbers  # more memory than the table

@@ -113,7 +113,7 @@ class Cells:
         )
 
     @property
-    def run(self) -> NDArray[np.bool_]:
+    def is_run(self) -> NDArray[np.bool_]:
         """Whether each cell has a score, shape (models, items)."""
         return self.was_run(slice(None))
 
@@ -190,14 +190,14 @@ class ChosenAnswers(Unread):
         return (self.filled if filled else self.answers)[:, places]
 
 
-def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells | None:
+def compact(values: Any, convert: Callable[[Any], FloatArray] | None = None) -> Cells | None:
     """Return a table as `Cells`, or None if it has more than 255 distinct scores.
 
     Parameters
     ----------
     values : array, shape (models, items)
         Numbers of any type.
-    of : callable, optional
+    convert : callable, optional
         Makes float64 scores of any part, cell by cell; by default a conversion alone.
 
     Examples
@@ -205,7 +205,7 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
     >>> compact(np.arange(300.0)[None]) is None
     True
     """
-    cells = _of_bytes(values, of)
+    cells = _of_bytes(values, convert)
     if cells is not None:
         return cells
     n_models, n_items = values.shape
@@ -213,7 +213,7 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
 
     def block(rows: slice) -> FloatArray:
         part = np.asarray(values[rows])
-        return np.asarray(part if of is None else of(part), dtype=np.float64)
+        return np.asarray(part if convert is None else convert(part), dtype=np.float64)
 
     # By their bits, so that 0 and -0 stay apart: a table's hash tells them apart.
     bits: set[int] = set()
@@ -236,7 +236,7 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
     return coded_cells(codes, distinct)
 
 
-def _of_bytes(values: Any, of: Callable[[Any], FloatArray] | None) -> Cells | None:
+def _of_bytes(values: Any, convert: Callable[[Any], FloatArray] | None) -> Cells | None:
     """Return a table of whole numbers from 0 to 254 as `Cells`, None for others.
 
     Reads each cell once, where distinct numbers of any kind are searched for and then counted.
@@ -261,7 +261,7 @@ def _of_bytes(values: Any, of: Callable[[Any], FloatArray] | None) -> Cells | No
             there[coded] = True
     numbers = np.flatnonzero(there[:GONE])
     scores = numbers.astype(np.float64)
-    distinct, place = np.unique(scores if of is None else of(scores), return_inverse=True)
+    distinct, place = np.unique(scores if convert is None else convert(scores), return_inverse=True)
     recoded = np.full(GONE + 1, GONE, dtype=np.uint8)
     recoded[numbers] = place
     if (place != numbers).any():

@@ -102,12 +102,34 @@ def join_settings(runs: Iterable[Mapping[str, str]]) -> str:
 
 
 def _settings_text(settings: Iterable[Settings]) -> str:
-    stated = [of_runs for of_runs in settings if of_runs]
-    by_name = {
-        name: _first(value for of_runs in stated for value in of_runs.get(name, _absent(name)))
-        for name in sorted({name for of_runs in stated for name in of_runs})
-    }
+    values = values_of_settings(("", of_runs) for of_runs in settings)
+    by_name = {name: _first(by_value) for name, by_value in values.items()}
     return json.dumps(by_name, ensure_ascii=False) if by_name else ""
+
+
+def values_of_settings(
+    settings: Iterable[tuple[str, Settings]],
+) -> dict[str, dict[str, dict[str, None]]]:
+    """Return who had which value of each setting: setting → value → names, each once, in order.
+
+    Who states no settings is left out; see `join_settings` for a setting that somebody lacks.
+
+    Examples
+    --------
+    >>> asked = {"few-shot examples": ["0"]}
+    >>> values_of_settings([("a", asked), ("b", {"task argument: size": ["9"]})])
+    {'few-shot examples': {'0': {'a': None}},
+     'task argument: size': {'not set': {'a': None}, '9': {'b': None}}}
+    """
+    stated = [(name, of_name) for name, of_name in settings if of_name]
+    values: dict[str, dict[str, dict[str, None]]] = {
+        setting: {} for setting in sorted({setting for _, of_name in stated for setting in of_name})
+    }
+    for setting, by_value in values.items():
+        for name, of_name in stated:
+            for value in of_name.get(setting, _absent(setting)):
+                by_value.setdefault(value, {})[name] = None
+    return values
 
 
 def _absent(name: str) -> list[str]:

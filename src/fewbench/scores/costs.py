@@ -23,6 +23,8 @@ AMOUNT = re.compile(
     r"\s*(?P<before>[$€£¥]?)\s*(?P<number>[\d.]+(?:[eE][-+]?\d+)?)\s*(?P<after>[^\d\s.][^\d.]*)?\s*"
 )
 """A number with its unit, before or after it."""
+THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
+"""What numbers are written in that are counts, as 1.5k tokens."""
 
 
 def amount(value: float, unit: str) -> str:
@@ -47,14 +49,18 @@ def read_amounts(values: Iterable[object]) -> FloatArray:
     --------
     >>> read_amounts([2, "0.5", "$0.0044", "free"]).tolist(), read_amounts(["1 $", "1 €"]).tolist()
     ([2.0, 0.5, 0.0044, nan], [nan, nan])
+    >>> read_amounts(["1.5k", "800", "2 M"]).tolist()
+    [1500.0, 800.0, 2000000.0]
     """
     column = pd.Series(list(values), dtype=object)
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, copy=True)
     matches = {at: AMOUNT.fullmatch(str(column[at])) for at in np.flatnonzero(np.isnan(numbers))}
     found = {at: match for at, match in matches.items() if match is not None}
-    if len({match["before"] or (match["after"] or "").strip() for match in found.values()}) == 1:
+    units = {at: match["before"] or (match["after"] or "").strip() for at, match in found.items()}
+    if len({"" if unit in THOUSANDS else unit for unit in units.values()}) == 1:
         for at, match in found.items():
-            numbers[at] = pd.to_numeric(match["number"], errors="coerce")
+            number = pd.to_numeric(match["number"], errors="coerce")
+            numbers[at] = number * THOUSANDS.get(units[at], 1.0)
     return numbers
 
 

@@ -132,10 +132,10 @@ def open_saved(path: str | os.PathLike[str]) -> Scores:
     if is_pack(path):
         return open_packed(path)
     source = Path(path)
-    with _opened(source) as (parts, meta, _):
-        read = partial(_read_cells, source, meta["digest"])
+    with _open_parquet(source) as (parts, meta, _):
+        read_cells = partial(_read_cells, source, meta["digest"])
         shares = np.array(meta["missing_shares"], dtype=np.float64)
-        unread = Unread(read, str(meta["digest"]), str(meta["fingerprint"]), shares)
+        unread = Unread(read_cells, str(meta["digest"]), str(meta["fingerprint"]), shares)
         return Scores(cast(FloatArray, unread), **parts)
 
 
@@ -160,7 +160,7 @@ def is_saved(path: Path) -> bool:
 
 def _read_cells(source: Path, digest: str) -> FloatArray:
     """Return the cells of a file; ScoresError unless its table has this hash."""
-    with _opened(source, with_cells=True) as (parts, meta, cells):
+    with _open_parquet(source, with_cells=True) as (parts, meta, cells):
         scores = Scores(cells, **parts)
         if scores.digest != meta["digest"]:
             raise ScoresError(
@@ -172,7 +172,7 @@ def _read_cells(source: Path, digest: str) -> FloatArray:
 
 
 @contextmanager
-def _opened(
+def _open_parquet(
     source: Path, *, with_cells: bool = False
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any], Any]]:
     """Give a file's parts but cells, its metadata, and its cells; errors inside name the file."""
@@ -250,7 +250,7 @@ def _repeats(file: Any, meta: dict[str, Any]) -> Repeats | None:
         return read_repeats(file, meta)
     table = file.read(columns=[COUNTS, VARIANCES])
     counts, spread = (table[name].to_numpy().reshape(meta["shape"]) for name in (COUNTS, VARIANCES))
-    return Repeats.of(counts, spread)
+    return Repeats.from_counts(counts, spread)
 
 
 def _check_format(meta: dict[str, Any]) -> None:

@@ -149,7 +149,7 @@ def read_repeats(file: Any, meta: dict[str, Any]) -> Repeats | None:
     )
     if counts.shape != tuple(meta["shape"]):
         raise ValueError(f"numbers of answers of {counts.shape}")
-    return Repeats.of(counts, variances)
+    return Repeats.from_counts(counts, variances)
 
 
 def read_options(file: Any, source: Path, meta: dict[str, Any]) -> OptionProbabilities | None:

@@ -166,7 +166,7 @@ def _joined(first: Scores, other: Scores) -> Scores:
         items.drop(columns="n_options", errors="ignore"),
         scale=first.scale,
         average=first.average,
-        repeats=Repeats.of(np.nan_to_num(counts).astype(np.uint32), variances),
+        repeats=Repeats.from_counts(np.nan_to_num(counts).astype(np.uint32), variances),
     )
     shared = first.items.index.intersection(other.items.index, sort=False)
     return with_conditions(joined, Benchmark(other.items.loc[shared])) if len(shared) else joined
@@ -188,7 +188,7 @@ def _united(
 def _spread(table: Scores) -> tuple[Any, FloatArray]:
     if table.repeats is not None:
         return table.repeats.counts, table.repeats.variances
-    return table.run, np.full((table.n_models, table.n_items), np.nan)
+    return table.is_run, np.full((table.n_models, table.n_items), np.nan)
 
 
 def _placed(table: Scores, models: "pd.DataFrame", items: "pd.DataFrame", cells: Any) -> FloatArray:

@@ -43,7 +43,7 @@ class Repeats:
     variances: FloatArray
 
     @classmethod
-    def of(cls, counts: NDArray[np.integer], variances: FloatArray) -> "Repeats | None":
+    def from_counts(cls, counts: NDArray[np.integer], variances: FloatArray) -> "Repeats | None":
         """Return them, read-only, or None if no item has more than one answer."""
         if not (counts > 1).any():
             return None
@@ -55,7 +55,7 @@ class Repeats:
     def take(self, rows: IntArray, columns: IntArray) -> "Repeats | None":
         """Return those of some models and items."""
         at = np.ix_(rows, columns)
-        return Repeats.of(self.counts[at], self.variances[at])
+        return Repeats.from_counts(self.counts[at], self.variances[at])
 
 
 def answers_needed(trials: str) -> int | None:
@@ -77,7 +77,7 @@ def answers_needed(trials: str) -> int | None:
 def repeats_notes(repeats: Repeats | None, trials: str | None) -> list[str]:
     """Return a sentence on what several answers became, if there are any.
 
-    >>> repeats_notes(Repeats.of(np.array([[3, 3], [1, 0]]), np.zeros((2, 2))), "pass@2")
+    >>> repeats_notes(Repeats.from_counts(np.array([[3, 3], [1, 0]]), np.zeros((2, 2))), "pass@2")
     ['2 scores are pass@2 of several answers, of 3 on average']
     """
     if repeats is None:

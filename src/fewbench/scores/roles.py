@@ -66,10 +66,10 @@ def source_models(scores: Scores) -> tuple[Scores, tuple[str, ...]]:
     count = int(is_target.sum())
     if not count:
         return scores, ()
-    of = counted(scores.n_models, "model")
-    note = f"{count} of {of} have the role target and are not used as source models"
+    models = counted(scores.n_models, "model")
+    note = f"{count} of {models} have the role target and are not used as source models"
     if count == 1:
-        note = f"1 of {of} has the role target and is not used as a source model"
+        note = f"1 of {models} has the role target and is not used as a source model"
     if count == scores.n_models:
         return as_sources(scores.benchmark), (note,)
     return scores.take(models=np.flatnonzero(~is_target)), (note,)

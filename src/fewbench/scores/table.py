@@ -247,10 +247,10 @@ class Scores(ItemTable):
         return filled_cells(self.cells, self.task_of) if self.has_missing else self.cells
 
     @property
-    def run(self) -> BoolArray:
+    def is_run(self) -> BoolArray:
         """Whether each cell was run, shape (models, items)."""
         coded = self._bytes
-        return coded.run if coded is not None else ~not_run(self.values)
+        return coded.is_run if coded is not None else ~not_run(self.values)
 
     @cached_property
     def missing_shares(self) -> FloatArray:

@@ -86,14 +86,14 @@ def render(page: Page, version: int | None = None, status: str = "") -> str:
     most = max((len(parts) for parts, *_ in subjects), default=0)
     live = version is not None
     environment = Environment(
-        loader=FunctionLoader(_read),
+        loader=FunctionLoader(_asset),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     text = environment.get_template("frame.html.j2").render(
-        style=Markup(_palette() + _read("style.css")),
+        style=Markup(_palette() + _asset("style.css")),
         version=version,
         status=status,
         connect="'self'" if live else "'none'",
@@ -213,7 +213,7 @@ def _scripts(charts: Charts, *, always: bool) -> str:
     parts = [f"{HOLDER}{charts.as_script()}</script>"]
     if charts.specs or always:
         parts.append(f'<script type="text/plain" id="bundle">{_bundle()}</script>')
-    return "\n".join([*parts, f"<script>{_read('page.js')}</script>"])
+    return "\n".join([*parts, f"<script>{_asset('page.js')}</script>"])
 
 
 @lru_cache(maxsize=1)
@@ -236,5 +236,5 @@ def _palette() -> str:
     return block(LIGHT) + dark + classes + "\n"
 
 
-def _read(name: str) -> str:
+def _asset(name: str) -> str:
     return resources.files("fewbench.show").joinpath(name).read_text("utf-8")

@@ -213,9 +213,9 @@ def as_text(page: Page, *details: str) -> str:
     blocks = [[*map(wrapped, page.top), *map(wrapped, [*page.lesser, *hint])]]
     for section in _shown(page, details):
         lines = [wrapped(section.said)] if section.said else []
-        for of in section.tables:
-            if not of.folded:
-                lines.append(_aligned(of))
+        for grid in section.tables:
+            if not grid.folded:
+                lines.append(_aligned(grid))
         lines += [wrapped(line) for line in (*section.notes, *section.lines)]
         lines += [wrapped(f"{name}: {text}", 2) for name, text in section.facts.items()]
         blocks.append(lines)
@@ -228,16 +228,16 @@ def as_text(page: Page, *details: str) -> str:
     return "\n\n".join("\n".join(lines) for lines in blocks if lines).replace("−", "-")
 
 
-def _aligned(of: Table) -> str:
+def _aligned(grid: Table) -> str:
     """Return a table in columns, or line by line if it holds sentences."""
-    if not of.has_sentences:
-        rows = of.rows[: of.first]
-        text = table([name for name, _ in of.head], rows, [not n for _, n in of.head])
-        if more := len(of.rows) - len(rows):
+    if not grid.has_sentences:
+        rows = grid.rows[: grid.first]
+        text = table([name for name, _ in grid.head], rows, [not n for _, n in grid.head])
+        if more := len(grid.rows) - len(rows):
             text += f"\n… and {more:,} more rows: --report FILE and --json have all"
         return text
     lines = []
-    for row in of.rows:
+    for row in grid.rows:
         lines.append(wrapped(": ".join(row[:2]), 2))
         lines += [wrapped(f"  → {cell}", 4) for cell in row[2:] if cell]
     return "\n".join(lines)
@@ -248,8 +248,8 @@ def as_markdown(page: Page) -> str:
     lines = [_cell(page.first)] if page.first else []
     lines += [f"### fewbench {page.command}: {_cell(page.answer)}", *map(_cell, page.lesser)]
     for section in _shown(page):
-        for of in section.tables:
-            rows = [[x for x, _ in of.head], ["---"] * len(of.head), *of.rows]
+        for grid in section.tables:
+            rows = [[x for x, _ in grid.head], ["---"] * len(grid.head), *grid.rows]
             lines.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows))
     lines += [f"- warning: {_cell(text)}" for text in page.warnings]
     return "\n\n".join(lines) + "\n"
@@ -259,11 +259,11 @@ def as_fragment(page: Page) -> str:
     """Return a page for the cell of a notebook, without its charts."""
     parts = [f"<p><b>{escape(' '.join(page.top))}</b> {escape(' '.join(page.lesser))}</p>"]
     for section in _shown(page):
-        for of in section.tables:
+        for grid in section.tables:
             parts.append("<table><thead><tr>")
-            parts += [f"<th>{escape(name)}</th>" for name, _ in of.head]
+            parts += [f"<th>{escape(name)}</th>" for name, _ in grid.head]
             parts.append("</tr></thead><tbody>")
-            for row in of.rows:
+            for row in grid.rows:
                 parts.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>")
             parts.append("</tbody></table>")
         parts += [f"<div>{escape(k)}: {escape(v)}</div>" for k, v in section.facts.items()]

@@ -35,7 +35,7 @@ Measure = Literal["error", "half_width", "difference"]
 of the difference of two targets."""
 STEPS = 4
 """Budgets on a ladder."""
-AROUND = 1.6
+AROUND = 1.4
 """Ratio of the budgets around one that was found."""
 SAVING = 30
 """The least budget of a ladder is plain random sampling's need divided by this."""
@@ -412,6 +412,8 @@ class Backtest:
             for name, curve in curves.items()
             if curve is not None
         }
+        if not shares and not self.unit(measure)(1):
+            return Chosen(RANDOM, "each held-out target has one score on all its items", False)
         if not shares:
             return Chosen(RANDOM, "no other method can run on this table", False)
         alpha = reliability(self.scores)

@@ -235,7 +235,7 @@ def run_cell(scores: Scores, cell: Cell, key: str) -> CellResult:
         errors = partial(measure_for, fitted, sources, cell.budget, seed)
         judge = Judge(fitted, sources, cell.budget, errors if held is None else lambda _: held)
         scored = replayed.scored
-        sure = [judge.of(score) for score in scored]
+        sure = [judge.uncertainty(score) for score in scored]
         low, high = np.array([uncertainty.interval(cell.level) for uncertainty in sure]).T
         if cell.pairs:
             halves = _pair_halves(sure, [score.answers for score in scored], judge, cell.level)

@@ -65,8 +65,8 @@ def compare(
     scores : Scores
         All models. Each split divides them into source models and targets.
     methods : str or Method, or several
-        Method names, parts joined by +, or in Python your own methods. auto chooses a method in
-        each repeat from the source models alone.
+        Names of methods, or parts joined by +. auto chooses a method in each repeat from the source
+        models alone.
     budgets : int or str, or several, optional
         Numbers of items (default: 20, 50 and 100, if fewer than all). Or shares of each task's
         items, such as 10%: at least 20 of each task, or all of a smaller one.
@@ -80,7 +80,7 @@ def compare(
         Also estimate the same targets from only this many source models of each split, drawn at
         random, to show whether more source models would help.
     level : float or None
-        Level of the intervals whose coverage is measured (in Python, None: no intervals).
+        Level of the intervals whose coverage is measured. Without a level, no coverage is.
     metrics : str or sequence of str
         Further metrics to show, such as rmse and rank_mae, or their means over tasks, task_mae and
         task_rank_mae.
@@ -226,7 +226,7 @@ def _check(
         raise StudyError(f"a budget is given twice: {list(budgets)}", hint="give each one once")
     if repeats < 1 or workers < 1 or seed < 0:
         raise StudyError(
-            f"repeats={repeats}, workers={workers}, seed={seed} is too low",
+            f"repeats {repeats}, workers {workers}, seed {seed} is too low",
             hint="use 1 or more repeats and workers, and a seed of 0 or more",
         )
     kinds = [setting.name for setting in settings]

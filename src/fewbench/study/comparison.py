@@ -147,7 +147,7 @@ class Comparison(Shown):
                 f"no errors of {method!r} at {budget} items on the split {chosen!r}",
                 hint="compare the method at this budget and split",
             )
-        return LearningCurve.of(method, budget, errors, self.resampled[name])
+        return LearningCurve.from_errors(method, budget, errors, self.resampled[name])
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per method, budget and split: error, ratio to random sampling, rank."""

@@ -263,16 +263,16 @@ def _metric_table(
     head = [("Method", False), ("Split", False), ("Items", True)]
     titled: dict[str, Callable[[str], str]]
     titled = {"score": unit.points_title, "s": "{} (s)".format}
-    head += [(titled.get(of.unit, str)(_title(name)), True) for name, of in metrics.items()]
+    head += [(titled.get(metric.unit, str)(_title(name)), True) for name, metric in metrics.items()]
     forms: dict[str, Callable[[float], str]]
     forms = {"score": partial(unit.number, more_digits=1), "share": _percent}
     rows = []
     for row in cells.to_dict("records"):
         line = [str(row["method"]), str(row["split"]), f"{row['budget']:,}"]
-        for key, of in metrics.items():
-            show = forms.get(of.unit, fixed)
+        for key, metric in metrics.items():
+            show = forms.get(metric.unit, fixed)
             value, se = (_number(row, name) for name in (key, f"{key}_se"))
-            error = f" ± {show(se)}" if math.isfinite(se) and of.unit != "s" else ""
+            error = f" ± {show(se)}" if math.isfinite(se) and metric.unit != "s" else ""
             line.append(show(value) + error)
         rows.append(line)
     return Table(title, head, rows, "a method or split", tab)

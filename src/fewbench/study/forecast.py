@@ -168,7 +168,7 @@ class Plan(Shown):
     unit : str
         Unit of the costs: the name of their column, or as given with `cost`.
     cost : str
-        The limit of cost that the number of items is for, as `--cost` takes it.
+        The limit of cost that the number of items is for.
     scale : Scale
         The scale of the scores, on which errors are given.
     facts : dict of str
@@ -277,7 +277,7 @@ class Plan(Shown):
         if self.goal == "half_width":
             return f"{run}: {width} at {self.level:.0%}, {expected}."
         text = f"{run}: {expected}{f' ({width} at {self.level:.0%})' if width else ''}."
-        if forecast.half_width > WIDE * self.wanted:
+        if self.goal == "error" and not forecast.half_width <= WIDE * self.wanted:  # or unknown
             text += (
                 " The interval is too wide to show an error that small: plan with a half width "
                 "(--half-width) instead."
@@ -489,7 +489,7 @@ class Plan(Shown):
 
 def title_of(target: str) -> str:
     """Return a relation of targets to the source models as a title."""
-    words = {str(name): of for name, (_, of) in TARGETS.items()}.get(target, target)
+    words = {str(name): title for name, (_, title) in TARGETS.items()}.get(target, target)
     return f"{words[0].upper()}{words[1:]}"
 
 

@@ -9,13 +9,13 @@ from fewbench.study.backtest import Backtest
 from fewbench.study.cell import Cell
 from fewbench.study.inference import Figure, Paired, TwoWay
 
-SIZES = (5, 10, 20, 50, 100, 200)
+SIZES = (5, 20, 80, 320)
 MUCH = 0.6
 """Sizes up to this share of all sources are run, so that steps are large enough to see."""
 WORTH = 5
 """A smaller part of the error, in percent, is not worth more sources."""
 
-Run = Callable[[Sequence[tuple[Backtest, list[Cell]]]], None]
+RunCells = Callable[[Sequence[tuple[Backtest, list[Cell]]]], None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LearningCurve:
     gain: Paired | None
 
     @classmethod
-    def of(
+    def from_errors(
         cls, method: str, items: int, errors: Mapping[int, FloatArray], resampled: TwoWay
     ) -> "LearningCurve":
         """Return the curve of errors by number of sources, in order, as `TwoWay.parts`."""
@@ -84,7 +84,7 @@ class LearningCurve:
         )
 
 
-def learning_curve(backtest: Backtest, method: str, items: int, run: Run) -> LearningCurve:
+def learning_curve(backtest: Backtest, method: str, items: int, run: RunCells) -> LearningCurve:
     """Backtest a method with random parts of the sources, on the same targets.
 
     Parameters
@@ -113,6 +113,6 @@ def learning_curve(backtest: Backtest, method: str, items: int, run: Run) -> Lea
         for size, part in parts.items()
         if (errors := part.parts(method, items, "error")) is not None
     }
-    if most not in by_sources:  # without all sources, no gain by them
-        return replace(LearningCurve.of(method, items, by_sources, backtest.resampled), gain=None)
-    return LearningCurve.of(method, items, by_sources, backtest.resampled)
+    curve = LearningCurve.from_errors(method, items, by_sources, backtest.resampled)
+    # Without all sources, no gain by them.
+    return curve if most in by_sources else replace(curve, gain=None)

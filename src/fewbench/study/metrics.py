@@ -30,7 +30,7 @@ MetricUnit = Literal["score", "ratio", "share", "correlation", "rank", "s", "ite
 
 
 @dataclass(frozen=True)
-class Judged:
+class TargetScores:
     """Targets' true and estimated scores, and what several metrics are made of.
 
     Parameters
@@ -100,7 +100,7 @@ class Metric:
     title: str
     unit: MetricUnit
     meaning: str
-    function: Callable[[Judged], FloatArray] | None = None
+    function: Callable[[TargetScores], FloatArray] | None = None
 
     def __post_init__(self) -> None:
         if self.unit not in (units := get_args(MetricUnit)):
@@ -144,8 +144,9 @@ def weighted_metrics(
     """
     # Equal scores must tie in spite of rounding.
     truth, estimate, sources = (np.round(scores, EXACT) for scores in (truth, estimate, sources))
-    judged = Judged(truth, estimate, sources, weights)
-    return {name: of.function(judged) for name, of in METRICS.items() if of.function is not None}
+    targets = TargetScores(truth, estimate, sources, weights)
+    functions = {name: metric.function for name, metric in METRICS.items()}
+    return {name: compute(targets) for name, compute in functions.items() if compute is not None}
 
 
 def weighted_correlations(
@@ -261,13 +262,13 @@ def nrmse(estimate: FloatArray, truth: FloatArray, weights: FloatArray | None = 
     return np.sqrt(_over((estimate - truth) ** 2 @ weights.T, truth**2 @ weights.T))
 
 
-def _max_error(judged: Judged) -> FloatArray:
-    largest = np.where(judged.weights > 0, judged.error, 0.0).max(axis=1)
-    return np.where(judged.weights.any(axis=1), largest, np.nan)
+def _max_error(targets: TargetScores) -> FloatArray:
+    largest = np.where(targets.weights > 0, targets.error, 0.0).max(axis=1)
+    return np.where(targets.weights.any(axis=1), largest, np.nan)
 
 
-def _correlation(name: str, judged: Judged) -> FloatArray:
-    return judged.correlations[name]
+def _correlation(name: str, targets: TargetScores) -> FloatArray:
+    return targets.correlations[name]
 
 
 METRICS = {
@@ -276,19 +277,19 @@ METRICS = {
         "score",
         "Mean absolute error: how far the estimates are from the true full scores, on average "
         "over targets.",
-        lambda judged: judged.mean(judged.error),
+        lambda targets: targets.mean(targets.error),
     ),
     "rmse": Metric(
         "RMSE",
         "score",
         "Root mean squared error: large errors weigh more.",
-        lambda judged: np.sqrt(judged.mean(judged.error**2)),
+        lambda targets: np.sqrt(targets.mean(targets.error**2)),
     ),
     "nrmse": Metric(
         "NRMSE",
         "ratio",
         "RMSE divided by the root mean square of the true scores.",
-        lambda judged: nrmse(judged.estimate, judged.truth, judged.weights),
+        lambda targets: nrmse(targets.estimate, targets.truth, targets.weights),
     ),
     "max_error": Metric("Worst", "score", "The largest error among the targets.", _max_error),
     "kendall_tau": Metric(
@@ -313,33 +314,33 @@ METRICS = {
         "Rank error",
         "rank",
         "Mean absolute difference of estimated and true rank.",
-        lambda judged: judged.mean(judged.rank_error),
+        lambda targets: targets.mean(targets.rank_error),
     ),
     "weighted_mae": Metric(
         "Error of the best",
         "score",
         "Mean absolute error, with a weight of 1 / true rank for each target.",
-        lambda judged: judged.mean_of_best(judged.error),
+        lambda targets: targets.mean_of_best(targets.error),
     ),
     "weighted_rank_mae": Metric(
         "Rank error of the best",
         "rank",
         "Rank error, with a weight of 1 / true rank for each target.",
-        lambda judged: judged.mean_of_best(judged.rank_error),
+        lambda targets: targets.mean_of_best(targets.rank_error),
     ),
     "top10_recall": Metric(
         f"Best {TOP} found",
         "share",
         f"Share of the true best {TOP} of sources and targets that the estimates find.",
-        lambda judged: top_recall(
-            judged.truth, judged.estimate, judged.sources, judged.weights, TOP
+        lambda targets: top_recall(
+            targets.truth, targets.estimate, targets.sources, targets.weights, TOP
         ),
     ),
     "ndcg": Metric(
         "NDCG",
         "share",
         "Normalized discounted cumulative gain of the list of sources and targets.",
-        lambda judged: _ndcg(judged.truth, judged.estimate, judged.sources, judged.weights),
+        lambda targets: _ndcg(targets.truth, targets.estimate, targets.sources, targets.weights),
     ),
     "expected_random_mae": Metric(
         "Expected error of random sampling",

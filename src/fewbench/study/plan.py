@@ -206,13 +206,13 @@ def plan(
     goal, wanted = _read_goal(scores, error, half_width, n, difference, most, prices)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
-            f"repeats={repeats}, workers={workers}, seed={seed} is too low",
+            f"repeats {repeats}, workers {workers}, seed {seed} is too low",
             hint=f"repeats must be {FEWEST_REPEATS} or more, workers 1 or more, the seed 0 or more",
         )
     if not 0.5 <= power < 1:
         raise StudyError(f"the power is {power:g}", hint="give a number from 0.5 to 0.99")
     if price is not None and not 0 < price < math.inf:
-        raise StudyError(f"price={price:g} is not a price", hint="give a number above 0")
+        raise StudyError(f"price {price:g} is not a price", hint="give a number above 0")
     if not learns_from_whole(scores) or scores.whole.n_models < LEAST_KNOWN:
         return plan_sample(scores, goal, wanted, level, power, prices, priced)
     known = int(is_known(scores).sum())
@@ -225,8 +225,8 @@ def plan(
     notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0
     (choosing, _), (judging, unsaid) = (
-        backtests_by_relation(table, expect, of, seed, level, margin, MOST_TARGETS)
-        for of in (range(CHOOSING), range(CHOOSING, CHOOSING + repeats))
+        backtests_by_relation(table, expect, draws, seed, level, margin, MOST_TARGETS)
+        for draws in (range(CHOOSING), range(CHOOSING, CHOOSING + repeats))
     )
     facts = {
         "models": str(scores.n_models),

@@ -28,10 +28,10 @@ def repeats_advice(scores: Scores) -> str:
     >>> from fewbench.scores.repeats import Repeats
     >>> table = from_arrays([[0.5, 1.0, 0.0, 0.5]], models=["a"])
     >>> counts, variances = np.full((1, 4), 2), np.array([[0.5, 0.0, 0.0, 0.5]])
-    >>> print(repeats_advice(table.changed(repeats=Repeats.of(counts, variances))))
+    >>> print(repeats_advice(table.changed(repeats=Repeats.from_counts(counts, variances))))
     run more items before you run any item twice (--repeats): at the same number of runs, more items
     always tell more. By the models that answered items several times, the standard error of a score
-    as a model is 27.0 pp with 4 items once, and 28.9 pp with 2 items twice; after all items ran, 4
+    in general is 27.0 pp with 4 items once, and 28.9 pp with 2 items twice; after all items ran, 4
     runs of each lower it to 16.1 pp
     """
     parts = _parts(scores)
@@ -45,7 +45,7 @@ def repeats_advice(scores: Scores) -> str:
 
     return (
         f"{RULE}. By the models that answered items several times, the standard error of a score "
-        f"as a model is {error(n, 1)} with {n:,} items once, and {error(n / 2, 2)} with {n // 2:,} "
+        f"in general is {error(n, 1)} with {n:,} items once, and {error(n / 2, 2)} with {n // 2:,} "
         f"items twice; after all items ran, {TIMES} runs of each lower it to {error(n, TIMES)}"
     )
 

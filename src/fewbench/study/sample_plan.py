@@ -85,9 +85,9 @@ class _Forecast:
         """Return the number of items that a goal needs."""
         if goal == "budget":
             return int(wanted)
-        of = self.error if goal == "error" else self.half_width
+        measured = self.error if goal == "error" else self.half_width
         # Scores p and 1 - p need as many items, though their half widths are rounded apart.
-        return _first(lambda n: of(score, n) <= wanted + 1e-9, self.n_items)
+        return _first(lambda n: measured(score, n) <= wanted + 1e-9, self.n_items)
 
 
 def _first(is_enough: Any, n_items: int) -> int:

@@ -72,20 +72,20 @@ class SplitSettings:
         if self.kind not in KINDS:
             raise StudyError(f"unknown split {self.kind!r}", hint=did_you_mean(self.kind, KINDS))
         if not 0.0 < self.targets < 1.0:
-            raise StudyError(f"targets={self.targets} is not a share", hint="use 0.25, for example")
+            raise StudyError(f"targets {self.targets} is not a share", hint="use 0.25, for example")
         if self.kind == "every" and self.targets > 0.5:
             raise StudyError(
-                f"targets={self.targets} is too large for split every", hint="use at most 0.5"
+                f"targets {self.targets} is too large for split every", hint="use at most 0.5"
             )
         if self.gap and self.kind != "performance":
             raise StudyError(f"split {self.kind} cannot have a gap", hint="use split performance")
         if self.sources is not None and self.sources < 2:
             raise StudyError(
-                f"sources={self.sources} is too low", hint="keep at least 2 source models"
+                f"sources {self.sources} is too low", hint="keep at least 2 source models"
             )
         if not 0.0 <= self.gap < 1.0 - self.targets:
             raise StudyError(
-                f"gap={self.gap} and targets={self.targets} leave no sources",
+                f"gap {self.gap} and targets {self.targets} leave no sources",
                 hint="lower one of the two shares",
             )
 

@@ -171,7 +171,7 @@ class _OfSplit:
         """Add a metric's mean over the repeats and its uncertainty."""
         each = parts[:, 0][np.isfinite(parts[:, 0])]
         row[metric] = float(each.mean()) if len(each) else math.nan
-        unit, (least, most) = (of := find_metric(metric)).unit, of.range
+        unit, (least, most) = (described := find_metric(metric)).unit, described.range
         if unit == "s":
             return
         resampled = self.resampled.first(parts.shape[1] - 1)
@@ -261,20 +261,20 @@ class _OfSplit:
                 f"{self.name} split: no intervals: all targets are one model or family; "
                 "use more models as targets"
             )
-        for of, among in (("repeats", len(self.splits)), ("tasks", len(self.scores.tasks))):
+        for units, among in (("repeats", len(self.splits)), ("tasks", len(self.scores.tasks))):
             lacking = [
-                (row[column], column.removesuffix(f"_{of}"), row)
+                (row[column], column.removesuffix(f"_{units}"), row)
                 for row in rows
                 for column in row
-                if column.endswith(f"_{of}") and column.removesuffix(f"_{of}") in metrics
+                if column.endswith(f"_{units}") and column.removesuffix(f"_{units}") in metrics
             ]
             if not lacking:
                 continue
             least, metric, row = min(lacking, key=lambda entry: entry[0])
             names = list(dict.fromkeys(name for _, name, _ in lacking))
             warnings.append(
-                f"{self.name} split: {some(names, 6, quotes=False)}: undefined for some {of}, with "
-                f"equal true scores or equal estimates; means are over the other {of} "
+                f"{self.name} split: {some(names, 6, quotes=False)}: undefined for some {units}, "
+                f"with equal true scores or equal estimates; means are over the other {units} "
                 f"(fewest: {metric} of {row['method']} at {row['budget']} items, over "
                 f"{least:.3g} of {among})"
             )
@@ -305,8 +305,8 @@ def _estimates(scores: Scores, done: Done) -> "pd.DataFrame":
         pd.DataFrame(
             {**_keys(cell), "repeat": cell.repeat, "target": result.targets}
             | {
-                name: scores.scale.from_unit(getattr(result, of))
-                for name, of in zip(columns[5:], ["truth", "estimate", *ends], strict=True)
+                name: scores.scale.from_unit(getattr(result, field))
+                for name, field in zip(columns[5:], ["truth", "estimate", *ends], strict=True)
             }
         )
         for cell, result in done

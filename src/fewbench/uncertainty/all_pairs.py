@@ -146,7 +146,7 @@ def _count(scores: Scores) -> FloatArray:
     """Return how many items both models of each pair ran, at least 1."""
     if not scores.has_missing:
         return np.array([[float(scores.n_items)]])
-    every = (scores.run[:, part].astype(np.float64) for part in blocks(scores.n_items, len(scores)))
+    every = (scores.is_run[:, part].astype(float) for part in blocks(scores.n_items, len(scores)))
     return np.asarray(np.maximum(total(part @ part.T for part in every), 1.0))
 
 

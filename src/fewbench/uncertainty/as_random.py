@@ -26,16 +26,17 @@ class AsRandom:
     budget: int
 
     @cached_property
-    def _effect(self) -> float:
+    def effect(self) -> float:
+        """Variance over that of scores of 0 and 1 (see `sampling_effect`)."""
         return sampling_effect(self.scores, self.budget)
 
     def error(self, score: float, n: int) -> float:
         """Return the standard error of n random items."""
-        return standard_error(score, n, self.scores.n_items) * math.sqrt(self._effect)
+        return standard_error(score, n, self.scores.n_items) * math.sqrt(self.effect)
 
     def interval(self, score: float, n: int, level: float) -> tuple[float, float]:
         """Return the interval of n random items around a score."""
-        return interval_at(score, n, self.scores.n_items, level, self._effect)
+        return interval_at(score, n, self.scores.n_items, level, self.effect)
 
     def half(self, score: float, n: int, level: float) -> float:
         """Return the half width for n random items: by Student's t or exact, the larger one."""

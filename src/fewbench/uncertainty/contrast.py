@@ -205,7 +205,7 @@ class Contrast:
 
     @property
     def sources(self) -> int | None:
-        """Least number of independent source models behind a side."""
+        """Least number of held-out source models behind a side; a family counts as one."""
         numbers = [side.sources for side in self._sides if isinstance(side, Uncertainty)]
         return min((n for n in numbers if n is not None), default=None)
 

@@ -113,7 +113,7 @@ class HeldOut:
     sessions: IntArray
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "HeldOut":
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "HeldOut":
         """Return errors of arrays by name; ValueError if they do not fit together."""
         names = [field.name for field in fields(cls)]
         if set(arrays) != set(names):
@@ -234,7 +234,7 @@ def measure(
     if folder is not None:
         name = hashlib.sha256(f"{scores.fingerprint} {key}".encode()).hexdigest()[:12]
         path = folder / f"errors-{name}.npz"
-    errors = None if path is None else read_arrays(path, HeldOut.of)
+    errors = None if path is None else read_arrays(path, HeldOut.from_arrays)
     if errors is None:
         how = (budget, seed, looks, divisions, most)
         errors = _measure(method.for_sources(scores), scores, *how, pool)

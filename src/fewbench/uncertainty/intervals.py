@@ -50,7 +50,7 @@ class Uncertainty:
     error : float or None
         Expected absolute error.
     sources : int or None
-        Number of independent source models behind it.
+        Number of held-out source models behind it; a family counts as one.
     sample : SampleErrors, optional
         Where the error of a sample's estimate comes from. By it the errors of two targets that ran
         the same items move together.
@@ -87,7 +87,7 @@ def basis(kind: str, sources: int | None) -> str:
     """Return what an interval of this kind rests on, in words.
 
     >>> basis("held-out", 42)
-    'errors of the method on 42 independent source models, held out'
+    'errors of the method on 42 held-out source models'
     """
     return {
         "known": "none needed: all items ran, and only these answers are compared",
@@ -95,7 +95,7 @@ def basis(kind: str, sources: int | None) -> str:
         "exact": "exact for a random sample; no assumption about the model",
         "betting": "valid for any random sample of scores; no assumption about the model",
         "sampled": "a random sample with known probabilities",
-        "held-out": f"errors of the method on {sources} independent source models, held out",
+        "held-out": f"errors of the method on {sources} held-out source models",
         "random": "as wide as for random sampling: too few source models for more",
     }[kind]
 
@@ -127,7 +127,7 @@ class Scored:
     is_plain: bool = False
 
     @classmethod
-    def of(cls, prediction: Prediction, row: int, answers: Answers, scores: Scores) -> Self:
+    def from_row(cls, prediction: Prediction, row: int, answers: Answers, scores: Scores) -> Self:
         """Return a target's estimates, each one that the answers leave possible.
 
         With sources, task scores are shifted until their weighted mean is the full score.

@@ -27,6 +27,7 @@ from fewbench.algorithms import ties
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.methods.base import Method
 from fewbench.methods.sources import (
+    NEARLY_COMPLETE,
     are_alike,
     independent_in_words,
     is_known,
@@ -137,7 +138,7 @@ class Judge:
         errors = self.errors(answered)
         return quantiles_of(errors, errors.at(answered), first, last)
 
-    def of(self, score: Scored) -> Uncertainty:
+    def uncertainty(self, score: Scored) -> Uncertainty:
         """Return the uncertainty of a target's full score.
 
         For a run that stops at a half width, the level allows for the repeated looks (`at_looks`).
@@ -307,7 +308,29 @@ class Judge:
         """What the same number of random items would give."""
         return AsRandom(self.scores, self.budget)
 
-    def of_tasks(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
+    def share_if_spread(self, estimates: FloatArray, n: int, level: float) -> float:
+        """Return how wide the interval of n random items is if they are spread over the tasks.
+
+        As without source models, over the width for a simple random sample: 1 with fewer than 60
+        items. By the variance between tasks (Cochran 1977, "Sampling Techniques", section 5.6).
+
+        Parameters
+        ----------
+        estimates : ndarray, shape (1 + tasks,)
+            The full score, then every task.
+        n : int
+        level : float
+        """
+        score, tasks, scores = float(estimates[0]), estimates[1:], self.scores
+        total = score * (1 - score) * self.random.effect
+        if n < ENOUGH or self.half_width is not None or len(tasks) < 2 or total < TINY:
+            return 1.0
+        of_tasks = np.bincount(scores.task_of, scores.item_weights)
+        between = float(of_tasks @ (tasks - of_tasks @ tasks) ** 2)
+        factor = student(math.sqrt(max(1 - between / total, 0)), n - min(len(tasks), n // 2) + 2.0)
+        return min(1.0, factor(level) / NORMAL_DISTRIBUTION.inv_cdf(0.5 + level / 2))
+
+    def task_uncertainties(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
         """Return the uncertainty of every task score, or None where it is unknown.
 
         `full` is the uncertainty of the full score.
@@ -421,9 +444,11 @@ def _not_trusted(why: str, share: float) -> str:
 
 
 def _too_few(sources: Scores) -> str:
-    groups = len(np.unique(source_groups(sources)[is_known(sources)]))
+    known = is_known(sources)
+    groups = len(np.unique(source_groups(sources)[known]))
     why = "the method's error could not be measured on parts of the source models"
     if groups < 2 * FEWEST_GROUPS:
         few = independent_in_words(sources, groups)
+        few += "" if known.all() else f" that ran at least {1 - NEARLY_COMPLETE:.0%} of the items"
         why = f"{few}: too few to measure the method's error"
     return f"{why}. The interval is that of random sampling: the method may be worse"

@@ -91,7 +91,7 @@ def replays(
         started = time.perf_counter()
         session = method.start(sources, budget, seed, targets.model_ids)
         if targets.has_missing:
-            for name, ran in zip(targets.model_ids, targets.run, strict=True):
+            for name, ran in zip(targets.model_ids, targets.is_run, strict=True):
                 session.record.skip(name, np.flatnonzero(~ran).tolist())
         replayed = []
         for limit in limits:
@@ -127,5 +127,5 @@ def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen
         )
     prediction = session.predict(names, tasks=tasks)
     done = time.perf_counter()
-    scored = [Scored.of(prediction, row, answers, sources) for row, answers in enumerate(answered)]
+    scored = [Scored.from_row(prediction, *row, sources) for row in enumerate(answered)]
     return Replay(scored, prediction.outside, prediction.notes, chosen - started, done - chosen)

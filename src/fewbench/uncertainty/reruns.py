@@ -42,20 +42,20 @@ class RunNoise(Frozen):
     half_width: float = Field(ge=0)
     share: float = Field(ge=0, le=1)
 
-    def sentence(self, of: str, half_width: str, level: float) -> str:
-        """Return it in words; `of` is what varies.
+    def sentence(self, what: str, half_width: str, level: float) -> str:
+        """Return it in words; `what` varies.
 
         >>> noise = RunNoise(items=80, answers_per_item=5, half_width=0.02, share=0.053)
         >>> print(noise.sentence("their mean", "2.0 pp", 0.9))
         Run-to-run noise (80 items, 5 answers each): if they run again as often, their mean varies
-        by ± 2.0 pp (90%). That is 5% of its variance as a model; the choice of items is 95%.
+        by ± 2.0 pp (90%). That is 5% of its variance in general; the choice of items is 95%.
         """
         each = f"{self.answers_per_item:.1f}".removesuffix(".0")
         noise = round(100 * self.share)
         return (
             f"Run-to-run noise ({self.items:,} items, {each} answers each): if they run again as "
-            f"often, {of} varies by ± {half_width} ({level:.0%}). That is {noise}% of its variance "
-            f"as a model; the choice of items is {100 - noise}%."
+            f"often, {what} varies by ± {half_width} ({level:.0%}). That is {noise}% of its "
+            f"variance in general; the choice of items is {100 - noise}%."
         )
 
 

@@ -51,8 +51,8 @@ def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float
     right = range(hits, n_items - (n - hits) + 1)
     more, fewer = np.arange(hits, n + 1), np.arange(hits + 1)
 
-    def chance(counts: IntArray, of: int) -> float:
-        return float(hypergeometric(counts, n_items, np.array(of), n).sum())
+    def chance(counts: IntArray, total: int) -> float:
+        return float(hypergeometric(counts, n_items, np.array(total), n).sum())
 
     # Bisection: more right items make as many hits likelier.
     low = bisect_right(right, tail, key=lambda r: chance(more, r))
@@ -74,11 +74,11 @@ def hypergeometric(
     """
     from scipy.special import gammaln
 
-    def choose(of: NDArray[Any], count: NDArray[Any]) -> NDArray[np.float64]:
-        rest = of - count
+    def choose(total: NDArray[Any], count: NDArray[Any]) -> NDArray[np.float64]:
+        rest = total - count
         possible = (count >= 0) & (rest >= 0)
         a, b = np.where(possible, count, 0), np.where(possible, rest, 0)
-        logarithms = gammaln(of + 1.0) - gammaln(a + 1.0) - gammaln(b + 1.0)
+        logarithms = gammaln(total + 1.0) - gammaln(a + 1.0) - gammaln(b + 1.0)
         return np.where(possible, logarithms, -np.inf)
 
     chances = choose(right, hits) + choose(n_items - right, n - hits)

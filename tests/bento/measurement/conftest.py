@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fewbench.bento.measurement.design import Design
-from fewbench.bento.measurement.journal import Hashes, read
+from fewbench.bento.measurement.journal import Hashes, read_measured
 from fewbench.bento.measurement.measuring import measure
 from fewbench.bento.measurement.model import HarnessModel
 from fewbench.bento.measurement.prompts import MeasuredTask
@@ -93,7 +93,7 @@ class InThisProcess(HarnessModel):
 def kept(folder, design, facts=None):
     """The answers of a folder to a design."""
     facts = InThisProcess(model="fake").facts(design.metric) if facts is None else facts
-    return read(folder, Hashes(design, facts), design)
+    return read_measured(folder, Hashes(design, facts), design)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fewbench.bento.measurement.answers import ANSWERED, EMPTY, MeasuredAnswer
-from fewbench.bento.measurement.journal import Hashes, opened, read
+from fewbench.bento.measurement.journal import Hashes, open_measured, read_measured
 from fewbench.bento.measurement.templates import TEMPLATES
 from fewbench.errors import FewbenchError, TransferError
 
@@ -21,11 +21,11 @@ def folder(tmp_path):
 
 
 def journal_of(folder, design, model="m", facts=FACTS):
-    return opened(folder, design, facts | {"model": model})
+    return open_measured(folder, design, facts | {"model": model})
 
 
 def kept(folder, design, model="m", facts=FACTS):
-    return read(folder, Hashes(design, facts | {"model": model}), design)
+    return read_measured(folder, Hashes(design, facts | {"model": model}), design)
 
 
 def value_of(request):
@@ -172,7 +172,7 @@ def fill_with(folder, made, values):
 
 def line_of(made, place, value):
     request = made.request(place)
-    told = {"request": Hashes(made, FACTS | {"model": "m"}).of(request), "value": value}
+    told = {"request": Hashes(made, FACTS | {"model": "m"}).hash_of(request), "value": value}
     return json.dumps(told | {"said": "x", "prompt": 10, "completion": 1}) + "\n"
 
 

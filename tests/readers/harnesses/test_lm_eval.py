@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.scores import Scale
 
 from ..toy import noted
@@ -24,7 +24,7 @@ class TestTable:
         logs.write("a", "t", rows)
         turned = [row | {"doc_id": at} for at, row in enumerate(rows[::-1])]
         logs.write("b", "t", turned)
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert np.array_equal(reading.scores.values[0], reading.scores.values[1])
         # The dataset was in another order, so no position is safe for --samples but the middle.
         known = reading.scores.items["doc_id"].loc[by_hash(logs, "q1")]
@@ -36,7 +36,7 @@ class TestTable:
         logs.write("a", "t", three(logs))
         logs.write("b", "t", three(logs)[:1], original=3)
         logs.write("a", "u", [logs.choice(0, "q0")], stamp=LATER)
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert reading.scores.tasks == ["t", "u"]
         assert np.isnan(reading.scores.values[1]).tolist() == [False, True, True, True]
         assert noted(reading, r"model 'b' ran 1 of 3 items of task 't'")
@@ -46,7 +46,7 @@ class TestTable:
         rows = [logs.choice(0, "same"), logs.choice(1, "other"), logs.choice(2, "same", right=1)]
         logs.write("a", "t", rows)
         logs.write("b", "t", [rows[2], rows[0], rows[1]])  # as two processes write them
-        scores = read(logs.root).scores
+        scores = import_results(logs.root).scores
         same = by_hash(logs, "same")
         assert scores.item_ids.tolist() == [same, by_hash(logs, "other"), f"{same}#2"]
         assert scores.values.tolist() == [[1, 1, 0], [1, 1, 0]]
@@ -55,30 +55,32 @@ class TestTable:
         rows = [logs.choice(0, "same"), logs.choice(1, "other"), logs.choice(2, "same", right=1)]
         logs.write("a", "t", rows)
         logs.write("b", "t", rows[1:], original=3)
-        scores = read(logs.root).scores
+        scores = import_results(logs.root).scores
         assert scores.values[1].tolist() == pytest.approx([np.nan, 1, 0], nan_ok=True)
 
     def test_an_equal_document_alone_is_told_by_the_sources_positions(self, logs):
         rows = [logs.choice(0, "same"), logs.choice(1, "other"), logs.choice(2, "same", right=1)]
-        sources = read(logs.write("a", "t", rows)).scores
+        sources = import_results(logs.write("a", "t", rows)).scores
         alone = logs.write("b", "t", rows[2:], original=3)
-        assert read(alone, like=sources).scores.item_ids.tolist() == [f"{by_hash(logs, 'same')}#2"]
+        assert import_results(alone, like=sources).scores.item_ids.tolist() == [
+            f"{by_hash(logs, 'same')}#2"
+        ]
 
     def test_one_file_and_the_same_file_twice(self, logs):
         folder = logs.write("a", "t", three(logs))
         file = next(folder.glob("samples_*"))
-        assert read(file).scores.equals(read([file, folder, logs.root]).scores)
+        assert import_results(file).scores.equals(import_results([file, folder, logs.root]).scores)
 
 
 class TestModelNames:
     def test_from_arguments_when_results_do_not_name_it(self, logs):
         config = {"model_args": "dtype=float16,pretrained=org/base,peft=org/adapter"}
         logs.write("x", "t", three(logs), model_name=None, config=config)
-        assert read(logs.root).scores.model_ids == ["org/adapter"]
+        assert import_results(logs.root).scores.model_ids == ["org/adapter"]
 
     def test_from_the_folder_without_results(self, logs):
         logs.write("org/a", "t", three(logs), results=False)
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert reading.scores.model_ids == ["org/a"]
         assert noted(reading, "no results file of this run")
 
@@ -86,33 +88,33 @@ class TestModelNames:
         folder = logs.write("org/a", "t", three(logs))
         folder.rename(folder.with_name("moved"))
         logs.write("moved", "u", three(logs), stamp=LATER, results=False)
-        assert read(logs.root).scores.model_ids == ["org/a"]
+        assert import_results(logs.root).scores.model_ids == ["org/a"]
 
     def test_output_path_that_is_a_json_file(self, logs):
         for model, stamp in (("org/a", "2026-01-01T10-00-00"), ("org/b", LATER)):
             folder = logs.write(model, "t", three(logs), stamp=stamp)
             (folder / f"results_{stamp}.json").rename(logs.root / f"x_{stamp}.json")
             (folder / f"samples_t_{stamp}.jsonl").rename(logs.root / f"samples_t_{stamp}.jsonl")
-        assert read(logs.root).scores.model_ids == ["org/a", "org/b"]
+        assert import_results(logs.root).scores.model_ids == ["org/a", "org/b"]
 
     def test_one_name_with_different_arguments_is_noted(self, logs):
         for stamp, dtype in (("2026-01-01T10-00-00", "float16"), (LATER, "auto")):
             arguments = {"pretrained": "org/a", "dtype": dtype}
             logs.write("org/a", "t", three(logs), stamp=stamp, config={"model_args": arguments})
-        assert noted(read(logs.root), r"'org/a' have different model arguments \(dtype\)")
+        assert noted(import_results(logs.root), r"'org/a' have different model arguments \(dtype\)")
 
     def test_revisions_are_models_of_their_own(self, logs):
         for stamp, revision in (("2026-01-01T10-00-00", "step1"), (LATER, "main")):
             arguments = {"pretrained": "org/a", "revision": revision}
             logs.write("org/a", "t", three(logs), stamp=stamp, config={"model_args": arguments})
-        assert read(logs.root).scores.model_ids == ["org/a@step1", "org/a"]
+        assert import_results(logs.root).scores.model_ids == ["org/a@step1", "org/a"]
 
 
 class TestRuns:
     def test_the_newest_run_is_taken(self, logs):
         logs.write("a", "t", three(logs))
         logs.write("a", "t", three(logs, right=1), stamp=LATER)
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert reading.scores.values.tolist() == [[0, 0, 1]]
         assert noted(reading, r"3 of 3 items of samples_t_2026-01-01.* from a newer run")
 
@@ -120,16 +122,16 @@ class TestRuns:
         rows = three(logs)
         mixed = [rows[0] | {"doc_id": 2}, rows[1] | {"doc_id": 0}]
         logs.write("a", "t", mixed, original=3)
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert reading.scores.items["doc_id"].isna().all()
         assert noted(reading, "positions of 2 items are unknown")
         logs.write("b", "t", rows)
-        assert read(logs.root).scores.items["doc_id"].tolist() == [0, 1, 2]
+        assert import_results(logs.root).scores.items["doc_id"].tolist() == [0, 1, 2]
 
     def test_one_position_logged_twice_for_different_documents(self, logs):
         rows = [logs.choice(2, "q2"), logs.choice(2, "q7")]  # --samples [2, 2, 7]
         logs.write("a", "t", rows, original=9)
-        scores = read(logs.root).scores
+        scores = import_results(logs.root).scores
         assert scores.n_items == 2
         assert scores.items["doc_id"].isna().all()
 
@@ -138,32 +140,32 @@ class TestMetricAndFilter:
     def test_the_first_name_that_a_task_has(self, logs):
         logs.write("a", "t", three(logs, scores={"acc": 1.0, "acc_norm": 0.0}))
         logs.write("a", "u", [logs.free(0, "x", 0.5)], stamp=LATER)
-        reading = read(logs.root, metric="acc_norm,acc,exact_match")
+        reading = import_results(logs.root, metric="acc_norm,acc,exact_match")
         assert reading.scores.values.tolist() == [[0, 0, 0, 0.5]]
         assert noted(reading, "metric 'acc_norm' of 1 task: 't'")
-        only = read(logs.root, metric="acc")  # where there is one there is nothing to ask
+        only = import_results(logs.root, metric="acc")  # where there is one there is nothing to ask
         assert only.scores.items["metric"].tolist() == ["acc"] * 3 + ["exact_match"]
         with pytest.raises(ReaderError, match=r"no task has the metric 'f1'; there is 'acc', "):
-            read(logs.root, metric="f1")
+            import_results(logs.root, metric="f1")
 
     def test_a_file_of_another_name(self, logs):
         file = next(logs.write("a", "t", three(logs)).glob("samples_*"))
         renamed = file.rename(file.with_name("mine.jsonl"))
-        reading = read(renamed)
+        reading = import_results(renamed)
         assert reading.scores.tasks == ["mine"]
         assert noted(reading, "not named samples_TASK_TIME, so the task has the name of the file")
 
     def test_the_only_scalar_metric_needs_no_name(self, logs):
         rows = [logs.free(0, "x", scores={"strict": True, "each": [True, False], "f1": [0, 1]})]
         logs.write("a", "t", rows)
-        assert read(logs.root).scores.values.tolist() == [[1]]
+        assert import_results(logs.root).scores.values.tolist() == [[1]]
         with pytest.raises(ReaderError, match="'each' of task 't' is a list of 2"):
-            read(logs.root, metric="each")
+            import_results(logs.root, metric="each")
 
     @pytest.mark.parametrize("text", ["True", "1.0", "1"])
     def test_numbers_written_as_text(self, logs, text):
         logs.write("a", "t", [logs.free(0, "x", text)])
-        assert read(logs.root).scores.values.tolist() == [[1]]
+        assert import_results(logs.root).scores.values.tolist() == [[1]]
 
     def filtered(self, logs):
         return [
@@ -172,30 +174,41 @@ class TestMetricAndFilter:
             for i in range(2)
         ]
 
-    def test_metric_and_filter_are_asked_for_at_once(self, logs):
+    def test_the_first_metric_and_filter_count_as_for_a_run(self, logs):
+        """Said in a note; but never for a target of sources that may have been scored otherwise."""
         logs.write("a", "t", self.filtered(logs))
         logs.write("a", "u", three(logs, scores={"acc": 1.0, "acc_norm": 0.0}), stamp=LATER)
+        reading = import_results(logs.root)
+        assert set(reading.scores.items["metric"]) == {"exact_match", "acc"}
+        assert set(reading.scores.items["filter"]) == {"strict-match", ""}
+        assert reading.notes[:2] == (
+            "metric 'acc' of 1 task: 'u'; there is also 'acc_norm', see --metric",
+            "filter 'strict-match' of 1 task: 't'; there is also 'flexible-extract', see --filter",
+        )
+        unsaid = reading.scores.changed(
+            items=reading.scores.items.drop(columns=["metric", "filter"])
+        )
         with pytest.raises(ReaderError, match="--filter strict-match --metric acc;"):
-            read(logs.root)
+            import_results(logs.root, like=unsaid)
 
     def test_a_model_without_the_filter_of_the_others(self, logs):
         logs.write("a", "t", self.filtered(logs))
         logs.write("b", "t", self.filtered(logs)[2:])
-        assert read(logs.root, filter="flexible-extract").scores.n_models == 2
+        assert import_results(logs.root, filter="flexible-extract").scores.n_models == 2
         with pytest.raises(ReaderError, match=r"__?b?.*no rows of filter 'strict-match'"):
-            read(logs.root, filter="strict-match")
+            import_results(logs.root, filter="strict-match")
 
     def test_lower_is_better_must_be_stated(self, logs):
         logs.write("a", "t", [logs.free(0, "x", 0.25)], higher=False)
         with pytest.raises(ReaderError, match=r"lower is better.*--lower-is-better"):
-            read(logs.root)
+            import_results(logs.root)
         scale = Scale(0, 1, lower_is_better=True)
-        assert read(logs.root, scale=scale).scores.values.tolist() == [[0.75]]
+        assert import_results(logs.root, scale=scale).scores.values.tolist() == [[0.75]]
 
     def test_higher_is_better_must_not_be_denied(self, logs):
         logs.write("a", "t", [logs.free(0, "x", 0.25)])
         with pytest.raises(ReaderError, match="higher is better"):
-            read(logs.root, scale=Scale(0, 1, lower_is_better=True))
+            import_results(logs.root, scale=Scale(0, 1, lower_is_better=True))
 
 
 class TestOlderVersions:
@@ -209,7 +222,7 @@ class TestOlderVersions:
         rows = [logs.free(0, "x", 0.0), logs.free(0, "x", 1.0)]
         logs.write("a", "t", self.old(logs, rows))
         with pytest.raises(ReaderError, match=r"line 2: document 0 has a second row.*0\.4\.7"):
-            read(logs.root)
+            import_results(logs.root)
 
 
 class TestProbabilities:
@@ -218,13 +231,13 @@ class TestProbabilities:
 
     def test_softmax_of_the_log_likelihoods(self, logs):
         logs.write("a", "t", [logs.choice(0, "q", (np.log(0.3), np.log(0.1)))])
-        assert self.of(read(logs.root)) == pytest.approx(np.array([[[0.75, 0.25]]]))
+        assert self.of(import_results(logs.root)) == pytest.approx(np.array([[[0.75, 0.25]]]))
 
     def test_floats_and_lists_as_in_memory(self, logs):
         row = logs.choice(0, "q", resps=[[[0.0, True]], [["-inf", False]]])
         row["arguments"] = [["q", " yes"], ["q", " no"]]
         logs.write("a", "t", [row])
-        assert self.of(read(logs.root)).tolist() == [[[1, 0]]]
+        assert self.of(import_results(logs.root)).tolist() == [[[1, 0]]]
 
     def test_padding_and_cells_not_run(self, logs):
         rows = [
@@ -233,7 +246,7 @@ class TestProbabilities:
         ]
         logs.write("a", "t", rows)
         logs.write("b", "t", rows[:1], original=2)
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert reading.scores.items["n_options"].tolist() == [2, 4]
         a, b = self.of(reading)
         assert np.allclose(a, [[0.5, 0.5, 0, 0], [1 / 3, 1 / 3, 0, 1 / 3]])
@@ -251,7 +264,7 @@ class TestProbabilities:
         if metric == "acc_mutual_info":
             row |= self.without_question(row, (-2.0, -1.0, -1.0))
         logs.write("a", "t", [row])
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert self.of(reading).argmax() == best
         assert reading.scores.items["n_options"].tolist() == [3]
         assert not noted(reading, "do not explain")
@@ -279,20 +292,22 @@ class TestProbabilities:
     def test_acc_beside_mutual_information_is_with_the_question(self, logs, alternate):
         row = logs.choice(0, "q", scores={"acc": 1.0, "acc_mutual_info": 0.0})
         logs.write("a", "t", [row | self.without_question(row, (-1.0, -9.0), alternate)])
-        assert self.of(read(logs.root, metric="acc")).argmax() == 0
-        assert self.of(read(logs.root, metric="acc_mutual_info")).argmax() == 1
+        assert self.of(import_results(logs.root, metric="acc")).argmax() == 0
+        assert self.of(import_results(logs.root, metric="acc_mutual_info")).argmax() == 1
 
     def test_mixed_up_requests_are_named(self, logs):
         row = logs.choice(0, "q", scores={"acc": 0.0, "acc_mutual_info": 0.0})
         logs.write("a", "t", [row | self.without_question(row, (-1.0, -9.0))])
-        assert noted(read(logs.root, metric="acc_mutual_info"), r"0\.4\.5 to 0\.4\.8.*\(1 here\)")
+        assert noted(
+            import_results(logs.root, metric="acc_mutual_info"), r"0\.4\.5 to 0\.4\.8.*\(1 here\)"
+        )
 
     def test_options_in_the_context(self, logs):
         row = logs.choice(0, "q", (-2.0, -1.0), target="is here.")
         for at, name in enumerate(("Ann", "Bob")):
             row["arguments"][f"gen_args_{at}"] = {"arg_0": f"{name}", "arg_1": " is here."}
         logs.write("a", "t", [row | {"acc": 1.0}])
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert self.of(reading).argmax() == 1
         assert not noted(reading, "do not explain")
 
@@ -301,22 +316,22 @@ class TestProbabilities:
         for at, text in enumerate(("ab", " a")):
             row["arguments"][f"gen_args_{at}"]["arg_1"] = text
         logs.write("a", "t", [row], chat_template="{{messages}}")
-        assert self.of(read(logs.root)).argmax() == 1
+        assert self.of(import_results(logs.root)).argmax() == 1
 
     def test_a_logged_score_that_does_not_follow_is_noted(self, logs):
         rows = three(logs)
         rows[0]["acc"] = 0.0
         logs.write("a", "t", rows)
-        assert noted(read(logs.root), r"do not explain 1 score of 'acc' .*'a'")
+        assert noted(import_results(logs.root), r"do not explain 1 score of 'acc' .*'a'")
 
     def test_a_target_that_is_also_the_text_of_an_option_is_not_checked(self, logs):
         logs.write("a", "t", [logs.choice(0, "q", (-1.0, -2.0), 1, ["1", "2"], acc=1.0)])
-        assert not noted(read(logs.root), "do not explain")
+        assert not noted(import_results(logs.root), "do not explain")
 
     def test_none_unless_every_task_is_multiple_choice(self, logs):
         logs.write("a", "t", three(logs))
         logs.write("a", "u", [logs.free(0, "x")], stamp=LATER)
-        reading = read(logs.root, metric="acc,exact_match")
+        reading = import_results(logs.root, metric="acc,exact_match")
         assert reading.scores.probabilities is None
         assert noted(reading, "no option probabilities are kept: task 'u' is not multiple choice")
 
@@ -324,23 +339,23 @@ class TestProbabilities:
     def test_no_finite_log_likelihood(self, logs, likelihoods):
         broken = [[[value, "False"]] for value in likelihoods]
         logs.write("a", "t", [logs.choice(0, "q", resps=broken, acc=0.0), logs.choice(1, "r")])
-        reading = read(logs.root)
+        reading = import_results(logs.root)
         assert reading.scores.probabilities is None
         assert noted(reading, "no finite log-likelihoods")
         logs.write("b", "t", [logs.choice(0, "q"), logs.choice(1, "r")])
-        assert np.isnan(self.of(read(logs.root))[0, 0]).all()
+        assert np.isnan(self.of(import_results(logs.root))[0, 0]).all()
 
     def test_models_with_different_options(self, logs):
         logs.write("a", "t", [logs.choice(0, "q", (-1.0, -2.0))])
         logs.write("b", "t", [logs.choice(0, "q", (-1.0, -2.0, -3.0))])
-        reading = read(logs.root, accept_differences=True)
+        reading = import_results(logs.root, accept_differences=True)
         assert reading.scores.probabilities is None
         assert noted(reading, "different options")
 
     def test_an_empty_option(self, logs):
         row = logs.choice(0, "q", (-1.0, -2.0), options=["", "b"], scores={"acc_norm": 0.0})
         logs.write("a", "t", [row])
-        assert self.of(read(logs.root)).argmax() == 1
+        assert self.of(import_results(logs.root)).argmax() == 1
 
 
 def test_rows_whose_options_were_not_rated_count_as_not_run(logs):
@@ -351,7 +366,7 @@ def test_rows_whose_options_were_not_rated_count_as_not_run(logs):
     tie = [logs.choice(2, "q2", (-1.0, -1.0, -1.0))]
     logs.write("org/a", "t", rows)
     logs.write("org/b", "t", [*broken, *tie, rows[3]], folder="b")
-    reading = read(logs.root)
+    reading = import_results(logs.root)
     row = reading.scores.values[reading.scores.model_ids.index("org/b")]
     assert np.isnan(row).tolist() == [True, True, True, False]
     assert noted(
@@ -359,23 +374,23 @@ def test_rows_whose_options_were_not_rated_count_as_not_run(logs):
     )
     logs.write("org/c", "t", [logs.choice(i, f"q{i}", (nan, nan)) for i in range(4)], folder="c")
     with pytest.raises(ReaderError, match="the model rated no options: a log-likelihood is NaN"):
-        read(logs.root)
-    assert set(read(logs.root, damaged="skip").scores.model_ids) == {"org/a", "org/b"}
+        import_results(logs.root)
+    assert set(import_results(logs.root, damaged="skip").scores.model_ids) == {"org/a", "org/b"}
 
 
 def test_two_options_are_equally_likely_by_chance(logs):
     rows = [logs.choice(i, f"q{i}", (-1.0, -1.0 if i else -2.0)) for i in range(6)]
     logs.write("org/a", "t", rows)
-    assert not np.isnan(read(logs.root).scores.values).any()
+    assert not np.isnan(import_results(logs.root).scores.values).any()
     logs.write("org/b", "t", [logs.choice(i, f"q{i}", (0.0, 0.0)) for i in range(6)])
     with pytest.raises(ReaderError, match="all options have one log-likelihood"):
-        read(logs.root)
+        import_results(logs.root)
 
 
 def test_a_metric_that_is_no_mean_of_its_rows_is_refused(logs):
     configs = {"t": {"metric_list": [{"metric": "spread", "aggregation": "median"}]}}
     rows = [logs.free(i, f"q{i}", scores={"spread": 0.5, "exact_match": 1.0}) for i in range(3)]
     logs.write("org/a", "t", rows, configs=configs)
-    assert read(logs.root).scores.items["metric"].unique().tolist() == ["exact_match"]
+    assert import_results(logs.root).scores.items["metric"].unique().tolist() == ["exact_match"]
     with pytest.raises(ReaderError, match=r"'spread' .* not the mean of its rows.* by 'median'"):
-        read(logs.root, metric="spread")
+        import_results(logs.root, metric="spread")

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.lm_eval import LmEval, samples
 
@@ -48,7 +48,7 @@ def rows(logs, at, asked=None, log=None):
 def test_prompts_of_other_documents_are_refused(logs, at, asked, count):
     folder = logs.write("org/a", "t", rows(logs, at, asked), original=40)
     with pytest.raises(ReaderError, match=f"{count} of 3 rows carry the prompt") as error:
-        read(folder)
+        import_results(folder)
     assert str(next(folder.glob("samples_*"))) in error.value.message
     assert "without --cache_requests" in error.value.hint
 
@@ -56,7 +56,7 @@ def test_prompts_of_other_documents_are_refused(logs, at, asked, count):
 def test_a_changed_dataset_in_a_whole_run(logs):
     logs.write("org/a", "t", rows(logs, [0, 1, 2, 3], [1, 0, 2, 3]))
     with pytest.raises(ReaderError, match="2 of 4 rows carry the prompt"):
-        read(logs.root)
+        import_results(logs.root)
 
 
 @pytest.mark.parametrize(
@@ -70,17 +70,17 @@ def test_a_changed_dataset_in_a_whole_run(logs):
 )
 def test_rows_with_their_own_prompts_are_read(logs, log):
     logs.write("org/a", "t", rows(logs, range(4), log=log))
-    assert read(logs.root).scores.n_items == 4
+    assert import_results(logs.root).scores.n_items == 4
     partly = rows(logs, [0, 1]) + rows(logs, [2], log=lambda one: one | {"seen": "later"})
     logs.write("org/a", "u", partly)
-    assert read(logs.root).scores.n_items == 7
+    assert import_results(logs.root).scores.n_items == 7
 
 
 def test_documents_that_do_not_tell_are_noted(logs):
     logs.write("org/a", "t", [logs.free(at, f"{at}+{at}=") for at in range(3)], original=9)
-    assert any("--cache_requests" in note for note in read(logs.root).notes)
+    assert any("--cache_requests" in note for note in import_results(logs.root).notes)
     logs.write("org/a", "t", rows(logs, range(3)), original=9)
-    assert not any("--cache_requests" in note for note in read(logs.root).notes)
+    assert not any("--cache_requests" in note for note in import_results(logs.root).notes)
 
 
 CHANGES = {
@@ -136,4 +136,4 @@ def test_a_torn_row_that_begins_like_another_is_an_error(logs):
     path = next(folder.glob("samples_*"))
     path.write_text(json.dumps(row)[:-9] + "\n")
     with pytest.raises(ReaderError, match=r"line 1: not whole JSON \(.*char \d{3}\)"):
-        read(logs.root)
+        import_results(logs.root)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.readers.harness import Wants
 from fewbench.readers.harnesses.lm_eval import LmEval
 from fewbench.readers.options import LIKELIHOOD, UNCONDITIONAL, recomputed
@@ -24,7 +24,7 @@ WITH_ALL = ("0.4.2", "0.4.3", "0.4.13")
 
 
 def table(*paths, filter=FLEXIBLE, **options):
-    return read(list(paths), metric="acc,exact_match", filter=f"{filter},none", **options)
+    return import_results(list(paths), metric="acc,exact_match", filter=f"{filter},none", **options)
 
 
 def only(folder, task):
@@ -107,7 +107,7 @@ class TestRuns:
     def test_two_models_in_one_folder_without_time_stamps(self):
         # The second model's results.json took the place of the first one's.
         paths = sorted((LOGS / "0.4.2" / "shared").glob("*toy_capitals*"))
-        scores = read(paths, metric="acc").scores
+        scores = import_results(paths, metric="acc").scores
         assert scores.model_ids == [A, B]
         assert scores.values.tolist() == [capitals(A), capitals(B)]
 
@@ -175,13 +175,13 @@ class TestLeaderboard:
 
     def test_files_of_both_years_join(self):
         paths = [path for path in files(LEADERBOARD) if "toy_capitals" in path.name]
-        scores = read(paths).scores
+        scores = import_results(paths).scores
         assert scores.model_ids == [A, B]
         assert scores.tasks == ["leaderboard_toy_capitals"]
         assert scores.values.tolist() == [self.acc_norm(A), self.acc_norm(B)]
 
     def test_ifeval(self):
-        scores = read(
+        scores = import_results(
             LEADERBOARD / "toy__model-a-details", metric="prompt_level_strict_acc,acc_norm"
         ).scores
         assert scores.tasks == ["leaderboard_ifeval", "leaderboard_toy_capitals"]
@@ -194,6 +194,6 @@ class TestLeaderboard:
         shutil.copy(source, folder / "samples_leaderboard_toy_capitals.parquet")
         (other,) = LEADERBOARD.rglob("samples_leaderboard_toy_capitals_*.json")
         for parquet in (folder, source):  # under lm-eval's name, and under the hub's
-            scores = read([parquet, other]).scores
+            scores = import_results([parquet, other]).scores
             assert scores.model_ids == [B, A]
             assert scores.values.tolist() == [self.acc_norm(B), self.acc_norm(A)]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.opencompass import OpenCompass
 from fewbench.readers.join.table import join
@@ -55,7 +55,7 @@ def change(path, how):
 
 class TestTable:
     def test_models_tasks_and_scores(self):
-        scores = read(NEW / "main").scores
+        scores = import_results(NEW / "main").scores
         assert scores.model_ids == ["toy__model-a", "toy__model-b"]
         assert scores.tasks == ["toy_capitals", "toy_capitals_gen", "toy_sums", "toy_sums_plain"]
         generated = (scores.items["task"] == "toy_capitals_gen").to_numpy()
@@ -84,7 +84,7 @@ class TestTable:
         for path in folder.rglob("predictions/*/*.json"):
             if path.stem != "toy_capitals":
                 path.unlink()
-        scores = read(folder).scores
+        scores = import_results(folder).scores
         chances = np.exp(LIKELIHOODS) / np.exp(LIKELIHOODS).sum()
         assert scores.probabilities.of_items(np.array([0]))[0, 0] == pytest.approx(
             chances, rel=1e-5
@@ -180,7 +180,7 @@ class TestForms:
 
     def test_only_a_percentage(self):
         with pytest.raises(ReaderError, match="no details of single items, only 'score'") as error:
-            read(NEW / "no_details")
+            import_results(NEW / "no_details")
         assert "--dump-eval-details" in error.value.hint
 
     def test_scores_of_other_names(self, copy):
@@ -295,7 +295,7 @@ def test_broken_results(copy, how, message):
     path = results(folder, task="toy_sums_split")
     path.write_text(how(path.read_text()))
     with pytest.raises(ReaderError, match=message) as error:
-        read(folder, form="opencompass")
+        import_results(folder, form="opencompass")
     assert str(path) in str(error.value)
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.readers.harnesses import HARNESSES
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -216,12 +216,12 @@ def test_a_model_that_was_scored_in_another_way(tmp_path, name, change, why):
         pytest.importorskip("inspect_ai")
     lay_out, how, _ = CASES[name]
     folder = lay_out(tmp_path)
-    alike = read(folder, form=name, **how)
+    alike = import_results(folder, form=name, **how)
     assert not [note for note in alike.notes if "differs between" in note or re.search(why, note)]
     assert (alike.scores.items["key_hashes"] != "").all()
     change(folder)
     with pytest.raises(ReaderError, match=f"models were not scored alike: .*{why}"):
-        read(folder, form=name, **how)
-    taken = read(folder, form=name, **how, accept_differences=True)
+        import_results(folder, form=name, **how)
+    taken = import_results(folder, form=name, **how, accept_differences=True)
     assert taken.scores.n_models == alike.scores.n_models
     assert any(re.search(why, note) for note in taken.notes)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers import read
+from fewbench.readers import import_results
 
 
 def save(path, data):
@@ -39,16 +39,16 @@ def test_evalplus_counts_each_sample_and_needs_base_tests_for_plus(tmp_path):
     for number, form in enumerate((newer, older)):
         data = {"date": "2025-01-01 10:00", "hash": "h", "eval": form}
         path = save(tmp_path / f"{number}" / "org--m_vllm_temp_0.0.eval_results.json", data)
-        base, plus = (read(path, metric=metric).scores for metric in ("base", "plus"))
+        base, plus = (import_results(path, metric=metric).scores for metric in ("base", "plus"))
         assert base.model_ids == ["org--m_vllm_temp_0.0"]
         assert base.item_ids.tolist() == ["HumanEval/0", "HumanEval/1", "Mbpp/2"]
         assert base.values.tolist() == [[1, 0.5, 1]]
         assert plus.values.tolist() == [[0, 0.5, 1]]
         assert base.repeats.counts.tolist() == [[1, 2, 1]]
     plain = save(tmp_path / "model-y" / "samples_eval_results.json", {"eval": newer})
-    assert read(plain, metric="base").scores.model_ids == ["model-y"]
+    assert import_results(plain, metric="base").scores.model_ids == ["model-y"]
     with pytest.raises(ReaderError, match="problem 'HumanEval/0' has a list of 0"):
-        read(save(plain, {"eval": {"HumanEval/0": []}}))
+        import_results(save(plain, {"eval": {"HumanEval/0": []}}))
 
 
 def review(index, value, group=None, text=None, **more):
@@ -63,7 +63,7 @@ def test_evalscope_has_a_task_for_each_subset_and_repeats(tmp_path):
     save(tmp_path / "reviews" / "m1" / "math_500_Level 1.jsonl", rows)
     save(tmp_path / "reports" / "m1" / "math_500.json", {"dataset_name": "math_500", "score": 0.25})
     save(tmp_path / "predictions" / "m1" / "math_500_Level 1.jsonl", [{"index": 0}])
-    reading = read(tmp_path, metric="acc")
+    reading = import_results(tmp_path, metric="acc")
     scores = reading.scores
     assert scores.tasks == ["math_500_Level 1"]
     assert scores.model_ids == ["m1"]
@@ -72,7 +72,7 @@ def test_evalscope_has_a_task_for_each_subset_and_repeats(tmp_path):
     assert scores.items["group"].tolist() == ["math_500", "math_500"]
     bad = save(tmp_path / "reviews" / "m2" / "gsm8k_main.jsonl", [review(0, {})])
     with pytest.raises(ReaderError, match=r"line 1: no sample_score\.score\.value"):
-        read(bad)
+        import_results(bad)
 
 
 def result(test, provider, score, **more):
@@ -102,20 +102,20 @@ def test_promptfoo_counts_errors_as_not_run_and_the_same_test_again(tmp_path):
         tmp_path / "r.json", {"evalId": None, "results": {"version": 3, "results": results}}
     )
     with pytest.raises(ReaderError, match="several choices of --metric") as caught:
-        read(path)
+        import_results(path)
     assert "--metric pass" in caught.value.hint
-    reading = read(path, metric="pass")
+    reading = import_results(path, metric="pass")
     assert reading.scores.model_ids == ["x", "y"]
     assert reading.scores.values[0].tolist() == [0.5, 0]
     assert reading.scores.missing_shares.tolist() == [0, 0.5]
     assert reading.scores.items["cost"].tolist() == [0.25, 0.25]
     assert any("1 test that ended in an error counts as not run" in note for note in reading.notes)
-    assert read(path, metric="score").scores.values[0].tolist() == [0.5, 0.33]
+    assert import_results(path, metric="score").scores.values[0].tolist() == [0.5, 0.33]
     del error["failureReason"]  # as in version 2
     older = [result(0, "x", 1, **error), *results[2:4]]
     save(path, {"results": {"version": 2, "results": older}})
-    assert read(path, metric="pass").scores.n_items == 1
+    assert import_results(path, metric="pass").scores.n_items == 1
     for at, each in enumerate(results):
         each["prompt"] = {"label": f"prompt {at % 2}", "raw": "p"}
     save(path, {"evalId": "e", "results": {"version": 3, "results": results[2:4]}})
-    assert read(path, metric="pass").scores.model_ids == ["x (prompt 0)", "y (prompt 1)"]
+    assert import_results(path, metric="pass").scores.model_ids == ["x (prompt 0)", "y (prompt 1)"]

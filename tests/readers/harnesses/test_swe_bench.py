@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers import read
+from fewbench.readers import import_results
 
 IDS = [f"org__repo-{n}" for n in range(4)]
 
@@ -31,7 +31,7 @@ def split(tmp_path):
 
 
 def test_submissions_and_the_table_of_instances(split, tmp_path):
-    reading = read(tmp_path)
+    reading = import_results(tmp_path)
     scores = reading.scores
     assert scores.model_ids == ["20240101_a", "20240301_b", "20250101_c"]
     assert scores.values.tolist() == [[1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0]]
@@ -45,11 +45,11 @@ def test_submissions_and_the_table_of_instances(split, tmp_path):
     notes = " ".join(reading.files["note"])
     assert "1 instance not in the table: 'gone'" in notes
     assert "1 instance without a result, which count as not resolved: 'org__repo-3'" in notes
-    assert read(tmp_path, form="swe-bench").scores.equals(scores)
+    assert import_results(tmp_path, form="swe-bench").scores.equals(scores)
 
 
 def test_details_need_no_table(split):
-    reading = read(split / "20250101_c")
+    reading = import_results(split / "20250101_c")
     assert reading.scores.values.tolist() == [[1, 0, 0]]
     assert "only the 3 instances with a result count" in " ".join(reading.files["note"])
 
@@ -71,8 +71,8 @@ def test_what_cannot_be_read(tmp_path, name, content, said):
         rows = pd.DataFrame({"instance_id": IDS})
         rows.to_json(tmp_path / "instances.jsonl", orient="records", lines=True)
     with pytest.raises(ReaderError, match=said):
-        read(tmp_path)
+        import_results(tmp_path)
     (tmp_path / "instances.jsonl").write_text('{"instance_id": "a"}\n' * 2)
     write(tmp_path / "evaluation" / "lite" / "20240101_a" / name, {"resolved": []})
     with pytest.raises(ReaderError, match="repeated ids"):
-        read(tmp_path, form="swe-bench")
+        import_results(tmp_path, form="swe-bench")

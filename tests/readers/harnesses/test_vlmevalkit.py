@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fewbench.errors import MissingExtraError, ReaderError
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.readers.harness import Wants
 from fewbench.readers.harnesses.vlmevalkit import VLMEvalKit, made_of
 
@@ -64,7 +64,7 @@ def only(path, wants=None):
 
 class TestTable:
     def test_yes_and_no(self, excel):
-        scores = read(FIXTURES / "xlsx").scores
+        scores = import_results(FIXTURES / "xlsx").scores
         task = scores.items["task"].to_numpy()
         yes_no = scores.values[:, task == "toy_yes_no"]
         assert yes_no.tolist() == [[0, *[1] * 9], [0, 1, 1, 0, 1, 0, 1, 1, 0, 1]]
@@ -88,7 +88,7 @@ class TestTable:
             assert run.numbers(metric).tolist() == book.numbers(metric).tolist()
 
     def test_a_later_run_replaces_an_earlier_one(self, excel):
-        reading = read(FIXTURES / "stamped")
+        reading = import_results(FIXTURES / "stamped")
         assert reading.scores.values.tolist() == [[1, *capitals(A)[1:]]]
         assert noted(reading.notes, "10 of 10 items .* come from a newer run")
 
@@ -97,10 +97,12 @@ class TestTable:
         newest = max(folder.glob("T*"))
         for path in newest.glob("*.xlsx"):
             (folder / path.name).symlink_to(path)
-        assert read(tmp_path / "out").scores.equals(read(FIXTURES / "stamped").scores)
+        assert import_results(tmp_path / "out").scores.equals(
+            import_results(FIXTURES / "stamped").scores
+        )
 
     def test_a_limited_run_joins_a_whole_one(self, excel):
-        reading = read([FIXTURES / "limited", FIXTURES / "xlsx"])
+        reading = import_results([FIXTURES / "limited", FIXTURES / "xlsx"])
         task = (reading.scores.items["task"] == "toy_capitals").to_numpy()
         values = dict(zip(reading.scores.model_ids, reading.scores.values, strict=True))
         assert values["toy-model-b"][task].tolist() == capitals(B)
@@ -114,8 +116,8 @@ class TestTable:
         assert runs["exact_matching"].numbers("hit").tolist() == [1, 1, 1]
         assert runs["my_own-judge"].numbers("hit").tolist() == [0, 1, 0]
         with pytest.raises(ReaderError, match="several choices of --filter"):
-            read(exact.parent)
-        assert read(exact).scores.values.tolist() == [[1, 1, 1]]
+            import_results(exact.parent)
+        assert import_results(exact).scores.values.tolist() == [[1, 1, 1]]
 
 
 class TestNames:
@@ -138,7 +140,7 @@ class TestNames:
         moved = tmp_path / path.name
         shutil.move(path, moved)
         with pytest.raises(ReaderError, match="does not separate model and dataset"):
-            read(moved, form="vlmevalkit")
+            import_results(moved, form="vlmevalkit")
 
     def test_the_run_s_status_names_the_model(self, sheet):
         path = sheet(rows(), name="org_m_ds_openai_result.tsv", model="moved")
@@ -233,7 +235,7 @@ class TestBroken:
         if folder == "infer":
             request.getfixturevalue("excel")
         with pytest.raises(ReaderError, match=r"no column 'hit' or 'score'") as error:
-            read(FIXTURES / folder)
+            import_results(FIXTURES / folder)
         assert "--damaged skip" in error.value.hint
 
     @pytest.mark.parametrize(
@@ -259,13 +261,13 @@ class TestBroken:
         path = shutil.copytree((FIXTURES / TSV).parent, tmp_path / "toy-model-a") / RESULT
         path.write_text(how(path.read_text()))
         with pytest.raises(ReaderError, match=message) as error:
-            read(path, form="vlmevalkit")
+            import_results(path, form="vlmevalkit")
         assert str(path) in str(error.value)
 
     def test_openpyxl_is_asked_for(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "openpyxl", None)
         with pytest.raises(MissingExtraError, match="openpyxl") as error:
-            read(FIXTURES, damaged="skip")  # not the sheet is damaged
+            import_results(FIXTURES, damaged="skip")  # not the sheet is damaged
         assert "fewbench[vlmevalkit]" in error.value.hint
 
     def test_json_that_is_no_list(self, tmp_path):

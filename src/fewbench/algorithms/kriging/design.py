@@ -44,6 +44,8 @@ class VarianceReduction:
         n = len(items)
         self._rows = np.zeros((n + room, factors.shape[1]), dtype=factors.dtype)
         self._used = n
+        # In double precision, for as many items as were needed so far.
+        self._exact = np.zeros((0, len(factors))), np.zeros((0, 0))
         if n:
             columns = factors[:, items].T @ factors
             columns[np.arange(n), items] += noise[items]
@@ -64,23 +66,31 @@ class VarianceReduction:
     def exact_gains(self, items: IntArray) -> FloatArray:
         """Return the gains of some items in double precision, shape (n,)."""
         model, taken = self._model, self._items
-        weights = model.weights[0]
-        factors = self._factors[:, np.concatenate([taken, items])].astype(np.float64)
-        of_taken, of_items = factors[:, : len(taken)], factors[:, len(taken) :]
-        wanted = model.wanted_factors[:, 0]
-        covariance = wanted @ of_items + self._noise[items] * weights[items]
-        variance = (of_items**2).sum(axis=0) + self._noise[items]
-        left = float(wanted @ wanted + model.wanted_noise[0])
-        if len(taken):
-            joint = of_taken.T @ of_taken + np.diag(self._noise[taken] + 1e-9)
-            known = wanted @ of_taken + self._noise[taken] * weights[taken]
-            lower = np.linalg.cholesky(joint)
-            turned = np.linalg.solve(lower, np.column_stack([of_taken.T @ of_items, known]))
-            rows, along = turned[:, :-1], turned[:, -1]
-            covariance = covariance - along @ rows
-            variance = variance - (rows**2).sum(axis=0)
-            left = max(left - float(along @ along), 1e-12)
-        return np.asarray(covariance**2 / np.maximum(variance, 1e-9) / left)
+        of_taken, turned = self._exact = self._extended()
+        weights, wanted = model.weights[0], model.wanted_factors[:, 0]
+        along = turned @ (of_taken @ wanted + self._noise[taken] * weights[taken])
+        of_items = self._factors[:, items].astype(np.float64)
+        rows = turned @ (of_taken @ of_items)
+        covariance = wanted @ of_items + self._noise[items] * weights[items] - along @ rows
+        variance = (of_items**2).sum(axis=0) + self._noise[items] - (rows**2).sum(axis=0)
+        left = float(wanted @ wanted + model.wanted_noise[0] - along @ along)
+        return np.asarray(covariance**2 / np.maximum(variance, 1e-9) / max(left, 1e-12))
+
+    def _extended(self) -> tuple[FloatArray, FloatArray]:
+        """Return the factors of the taken items, and the inverse of their Cholesky factor."""
+        of_old, turned = self._exact
+        n, done = len(self._items), len(of_old)
+        if n == done:
+            return self._exact
+        new = self._items[done:]
+        of_new = self._factors[:, new].T.astype(np.float64)
+        cross = turned @ (of_old @ of_new.T)
+        rest = of_new @ of_new.T + np.diag(self._noise[new] + 1e-9) - cross.T @ cross
+        corner = np.linalg.inv(np.linalg.cholesky(rest))
+        whole = np.zeros((n, n))
+        whole[:done, :done], whole[done:, done:] = turned, corner
+        whole[done:, :done] = -corner @ (cross.T @ turned)
+        return np.concatenate([of_old, of_new]), whole
 
     def take(self, item: int) -> None:
         """Condition on one more item."""
@@ -128,10 +138,10 @@ def choose(
     [1, 0]
     """
     shares = [
-        (weight / len(of), VarianceReduction(gaussian, items, n))
-        for weight, of, items in models
+        (weight / len(gaussians), VarianceReduction(gaussian, items, n))
+        for weight, gaussians, items in models
         if weight > 0
-        for gaussian in of
+        for gaussian in gaussians
     ]
     open_ = np.ones(shares[0][1].gains().shape, dtype=bool)
     open_[closed] = False

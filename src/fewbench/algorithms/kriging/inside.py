@@ -220,7 +220,7 @@ class Inside:
             dispersion=dispersion,
             scores=scores[:, candidates],
             abilities=sources,
-            curves=curves.of(candidates),
+            curves=curves.take(candidates),
             wanted=by_rows(scores, lambda part: part @ weights.T),
             directions=directions,
             along=directions.T @ pool,

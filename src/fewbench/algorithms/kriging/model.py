@@ -115,7 +115,7 @@ def fit_kriging(
     return KrigingModel(
         candidates,
         weights[:, candidates],
-        abilities.of(candidates),
+        abilities.take(candidates),
         abilities.chances @ weights.T,
         np.count_nonzero(weights, axis=1).astype(np.float64),
         np.searchsorted(candidates, order[rank[order] < n_items]),
@@ -132,7 +132,7 @@ def _dispersion(scores: Matrix, abilities: Abilities) -> float:
     """Return the variance of scores about the curves, as a share of that of right and wrong."""
     sums = []
     for items in (every := column_blocks(scores)):
-        chances = np.clip(abilities.curves.of(items).at(abilities.sources), 0.02, 0.98)
+        chances = np.clip(abilities.curves.take(items).at(abilities.sources), 0.02, 0.98)
         squares = (scores[:, items] - chances) ** 2 / (chances * (1 - chances))
         if len(every) == 1:
             return float(squares.mean())

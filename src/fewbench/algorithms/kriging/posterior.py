@@ -277,10 +277,10 @@ def next_together(
         return chosen[:n]
     models: dict[tuple[int, bytes], tuple[float, Sequence[Gaussian], IntArray]] = {}
     for run in (sampled for sampled in runs if isinstance(sampled, KrigingRun)):
-        for weight, of, items in run.designs():
-            key = id(of[0]), items.tobytes()  # equal ones need to be reckoned once
+        for weight, gaussians, items in run.designs():
+            key = id(gaussians[0]), items.tobytes()  # equal ones need to be reckoned once
             before = models[key][0] if key in models else 0.0
-            models[key] = (before + weight / len(runs), of, items)
+            models[key] = (before + weight / len(runs), gaussians, items)
     chosen = choose(list(models.values()), n, closed=closed, costs=costs)
     if costs is None:
         keep(model.chosen, state, chosen)

@@ -274,7 +274,7 @@ def correlations(a: FloatArray, b: FloatArray) -> FloatArray:
     rows_a = _standard(a)
     rows_b = rows_a if b is a else _standard(b)  # half the work, as the product is symmetric
     result = rows_a @ rows_b.T
-    constant_a, constant_b = (np.asarray(~of.any(axis=1)) for of in (rows_a, rows_b))
+    constant_a, constant_b = (np.asarray(~rows.any(axis=1)) for rows in (rows_a, rows_b))
     return _with_constant(result, constant_a, constant_b, a[:, 0], b[:, 0])
 
 

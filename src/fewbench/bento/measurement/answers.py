@@ -94,13 +94,13 @@ class MeasuredAnswers:
         self.prompt += answer.prompt
         self.completion += answer.completion
 
-    def rows(self, of: NDArray[Any]) -> list[tuple[NDArray[Any], list[int]]]:
+    def rows(self, values: NDArray[Any]) -> list[tuple[NDArray[Any], list[int]]]:
         """Return for each seed (sources × questions, start of each target's questions)."""
         design, rows = self.design, []
         for seed in range(design.seeds):
             starts = [design.first(seed, 0, target) for target in design.targets]
             width = design.first(seed, 1, design.targets[0]) - starts[0]
-            row = of[starts[0] : starts[0] + width * len(design.tasks)]
+            row = values[starts[0] : starts[0] + width * len(design.tasks)]
             rows.append((row.reshape(len(design.tasks), width), [at - starts[0] for at in starts]))
         return rows
 

@@ -42,7 +42,7 @@ class Prices:
 
     Examples
     --------
-    >>> Prices(prompt=1.0, completion=4.0).of(prompt=2_000_000, completion=500_000)
+    >>> Prices(prompt=1.0, completion=4.0).cost(prompt=2_000_000, completion=500_000)
     4.0
     """
 
@@ -59,7 +59,7 @@ class Prices:
         """Whether any price is given."""
         return self.prompt is not None or self.completion is not None
 
-    def of(self, prompt: float, completion: float) -> float | None:
+    def cost(self, prompt: float, completion: float) -> float | None:
         """Return the cost of numbers of tokens, or None without prices."""
         if not self.given:
             return None
@@ -97,7 +97,7 @@ class Limits:
         """Return the limit that numbers of tokens reach, in words, or None."""
         if self.tokens is not None and prompt + completion >= self.tokens:
             return f"the limit of {self.tokens:,} tokens is reached ({prompt + completion:,} used)"
-        spent = self.prices.of(prompt, completion)
+        spent = self.prices.cost(prompt, completion)
         if self.money is not None and spent is not None and spent >= self.money:
             return f"the limit of {self.money:,.2f} is reached ({spent:,.2f} spent)"
         return None
@@ -181,8 +181,8 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
     for seed in range(design.seeds):
         places = [(target, design.scored(target, seed)) for target in design.targets]
         lengths, times, answers = (
-            np.concatenate([of[target][drawn] for target, drawn in places])
-            for of in (asked, repeats, written)
+            np.concatenate([numbers[target][drawn] for target, drawn in places])
+            for numbers in (asked, repeats, written)
         )
         sources = len(design.tasks)
         prompts += sources * len(lengths)
@@ -202,7 +202,7 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
         shared_tokens=round(shared / BYTES),
         passes=prompts / benchmark,
         benchmark=benchmark,
-        money=(prices or Prices()).of(tokens, new),
+        money=(prices or Prices()).cost(tokens, new),
     )
 
 

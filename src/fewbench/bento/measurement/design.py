@@ -69,7 +69,7 @@ class Exemplars:
         self.aside = frozenset(places.tolist())
         self.shown = tuple(questions[at] for at in places)
 
-    def of(self, seed: int) -> tuple[Question, ...]:
+    def drawn(self, seed: int) -> tuple[Question, ...]:
         """Return the exemplars of one seed, all different."""
         number = self._number
         if self.aside and (seed + 1) * number <= len(self.shown):
@@ -162,7 +162,7 @@ class Design:
         ):
             number = getattr(self, name)
             if number is not None and number < least:
-                raise TransferError(f"{name}={number} is too low", hint=f"give {hint}")
+                raise TransferError(f"{name} {number} is too low", hint=f"give {hint}")
         if twice := {name for name in self.names if self.names.count(name) > 1}:
             raise TransferError(f"two tasks have the name {some(sorted(twice))}")
         if len(self.tasks) < 2:
@@ -202,7 +202,7 @@ class Design:
         if isinstance(self.columns, int):
             if not 1 <= self.columns <= len(self.tasks):
                 raise TransferError(
-                    f"columns={self.columns} does not fit {len(self.tasks)} tasks",
+                    f"columns {self.columns} does not fit {len(self.tasks)} tasks",
                     hint=f"use 1 to {len(self.tasks)}",
                 )
             shortest = sorted(everyone, key=lambda at: (self._length(at), self.names[at]))
@@ -285,7 +285,7 @@ class Design:
 
     def exemplars_of(self, source: int, seed: int) -> tuple[Question, ...]:
         """Return the exemplars of a source, by its position, with a seed."""
-        return self._exemplars[source].of(seed)
+        return self._exemplars[source].drawn(seed)
 
     def scored(self, target: int, seed: int) -> IntArray:
         """Return positions of a target's questions with a seed, in the order asked."""

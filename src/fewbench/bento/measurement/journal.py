@@ -60,7 +60,7 @@ class Hashes:
             for target in self._design.targets
         }
 
-    def of(self, request: Request) -> str:
+    def hash_of(self, request: Request) -> str:
         """Return the hash of a request."""
         question = self._questions[request.target][request.question]
         return self._contexts[request.seed, request.source] + question
@@ -95,7 +95,7 @@ def _digest(content: object) -> str:
 
 
 class AnswerFile:
-    """A measurement's folder, held by this process; see `opened`."""
+    """A measurement's folder, held by this process; see `open_measured`."""
 
     def __init__(self, folder: Path, answers: MeasuredAnswers, hashes: Hashes) -> None:
         self.folder, self.answers = folder, answers
@@ -106,7 +106,7 @@ class AnswerFile:
         """Add one answer; OSError if its line cannot be written, and then nothing is added."""
         design = self.answers.design
         record = {
-            "request": self._hashes.of(request),
+            "request": self._hashes.hash_of(request),
             "seed": request.seed,
             "source": design.names[request.source],
             "target": design.names[request.target],
@@ -118,7 +118,7 @@ class AnswerFile:
 
 
 @contextmanager
-def opened(folder: Path, design: Design, asked: Mapping[str, str]) -> Iterator[AnswerFile]:
+def open_measured(folder: Path, design: Design, asked: Mapping[str, str]) -> Iterator[AnswerFile]:
     """Open or create a measurement's folder until the block ends.
 
     Raises
@@ -134,12 +134,12 @@ def opened(folder: Path, design: Design, asked: Mapping[str, str]) -> Iterator[A
         lines.cut()
         hashes = Hashes(design, asked)
         try:
-            yield AnswerFile(folder, read(folder, hashes, design), hashes)
+            yield AnswerFile(folder, read_measured(folder, hashes, design), hashes)
         finally:
             lines.sync()
 
 
-def read(folder: Path, hashes: Hashes, design: Design) -> MeasuredAnswers:
+def read_measured(folder: Path, hashes: Hashes, design: Design) -> MeasuredAnswers:
     """Return a folder's answers to a design, without a torn last line.
 
     Tokens of answers that the design does not need count too. A line that repeats an earlier

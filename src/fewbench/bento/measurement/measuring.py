@@ -11,7 +11,7 @@ from fewbench.bento.measurement.answers import MeasuredAnswers, check_not_smalle
 from fewbench.bento.measurement.asking import Asker, Failures, answered
 from fewbench.bento.measurement.cost import Limits, Prices
 from fewbench.bento.measurement.design import Design
-from fewbench.bento.measurement.journal import AnswerFile, Hashes, opened, read
+from fewbench.bento.measurement.journal import AnswerFile, Hashes, open_measured, read_measured
 from fewbench.bento.measurement.model import HarnessModel
 from fewbench.bento.measurement.result import Measurement, MeasurementRun
 from fewbench.errors import RunError, TransferError
@@ -34,7 +34,7 @@ def expected_cost(
     if output is not None:
         folder = Path(output)
         check_not_smaller(folder / MATRIX, design)
-        answers = read(folder, Hashes(design, model.facts(design.metric)), design)
+        answers = read_measured(folder, Hashes(design, model.facts(design.metric)), design)
     return Measurement(folder, model, answers, prices or Prices())
 
 
@@ -83,11 +83,11 @@ def measure(
         If the folder holds another measurement or a larger one, or is damaged.
     """
     if batch < 1:
-        raise RunError(f"batch={batch} is too low", hint="give 1 or more")
+        raise RunError(f"batch {batch} is too low", hint="give 1 or more")
     folder, limits, run = Path(output), limits or Limits(), None
     if not force:
         check_not_smaller(folder / MATRIX, design)
-    with opened(folder, design, model.facts(design.metric)) as file:
+    with open_measured(folder, design, model.facts(design.metric)) as file:
         answers = file.answers
         if partial and not answers.n_done:
             raise TransferError(

@@ -91,10 +91,10 @@ class Measurement(Shown):
     @property
     def left(self) -> str:
         """What is left of a measurement, in one line."""
-        done, of = self.answers.n_done, len(self.answers.design)
+        done, n_requests = self.answers.n_done, len(self.answers.design)
         return (
-            f"answered already: {done:,} of {of:,}; about "
-            f"{rounded(self.cost.tokens * (1 - done / of))} tokens are left"
+            f"answered already: {done:,} of {n_requests:,}; about "
+            f"{rounded(self.cost.tokens * (1 - done / n_requests))} tokens are left"
         )
 
     @cached_property
@@ -105,7 +105,7 @@ class Measurement(Shown):
     @property
     def spent(self) -> float | None:
         """Cost of all tokens so far, or None without prices."""
-        return self.prices.of(self.answers.prompt, self.answers.completion)
+        return self.prices.cost(self.answers.prompt, self.answers.completion)
 
     @property
     def about(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ averaged by how likely the target is beyond the sources (Bayesian model averagin
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile, zip_longest
+from itertools import chain, takewhile, zip_longest
 from typing import ClassVar
 
 import numpy as np
@@ -225,9 +225,9 @@ class FewbenchSession(Session):
                 settle(runs, NOTHING, self._budget, self._costs_of(model))
             elif n_led == len(lead.rounds):
                 runs[0].draws = [*self._draws_of(model, lead)]
-        opened = {at for name in group for at in record.open(name).tolist()}
+        open_items = {at for name in group for at in record.open(name).tolist()}
         for at in range(len(heard), len(rounds)):
-            is_whole = not any(opened.intersection(items.tolist()) for items in rounds[at])
+            is_whole = not any(open_items.intersection(items.tolist()) for items in rounds[at])
             if not is_whole:  # what is kept is of whole rounds
                 runs = [run.copy() for run in runs]
             for name, run, items in zip(group, runs, rounds[at], strict=True):
@@ -237,7 +237,7 @@ class FewbenchSession(Session):
             if not is_whole:
                 continue
             if at + 1 >= n_led:  # what comes next, its own answers choose
-                before = np.unique(np.concatenate([of for each in rounds[: at + 1] for of in each]))
+                before = np.unique(np.concatenate([*chain(*rounds[: at + 1])]))
                 places, left = np.searchsorted(model.candidates, before), self._budget - len(before)
                 settle(runs, places, left, self._costs_of(model))
             if at == len(heard):

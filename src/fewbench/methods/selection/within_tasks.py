@@ -201,10 +201,10 @@ def _load(path: str) -> tuple[Transferability, str]:
             hint="matrix=FILE that fewbench transfer measure wrote, or scores, or text",
         )
     now = source.stat()
-    return _read(source, now.st_mtime_ns, now.st_size)
+    return _read_matrix(source, now.st_mtime_ns, now.st_size)
 
 
 @lru_cache(maxsize=2)
-def _read(source: Path, changed: int, size: int) -> tuple[Transferability, str]:
+def _read_matrix(source: Path, changed: int, size: int) -> tuple[Transferability, str]:
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
     return Transferability.load(source), digest

@@ -178,8 +178,8 @@ class Transferability:
             raise MethodError(f"{path}: no such file")
         refuse_pointer(path, MethodError)
         try:
-            read = _from_csv(path) if path.suffix.lower() == ".csv" else _from_npz(path)
-            return _as_metric(read, metric)
+            matrix = _from_csv(path) if path.suffix.lower() == ".csv" else _from_npz(path)
+            return _as_metric(matrix, metric)
         except MethodError as error:
             raise MethodError(f"{path}: {error.message}", hint=error.hint) from error
 
@@ -190,7 +190,7 @@ def is_transferability(path: str | os.PathLike[str]) -> bool:
     if path.suffix.lower() != ".npz" or not path.is_file():
         return path.suffix.lower() == ".csv" or (path.is_dir() and (path / MATRIX).is_file())
     try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             return bool(set(VALUES) & set(file.files))
     except Exception:  # numpy's header parser and zipfile let through all kinds
         return False
@@ -203,38 +203,38 @@ def sizes_of(tasks: tuple[str, ...], sizes: Mapping[str, int]) -> IntArray:
     return np.array([sizes[task] for task in tasks], dtype=np.intp)
 
 
-def _as_metric(read: Transferability, metric: Metric | None) -> Transferability:
+def _as_metric(matrix: Transferability, metric: Metric | None) -> Transferability:
     """Return a matrix with the user's metric, for a file without its own."""
-    if read.metric:
-        if metric not in (None, read.metric):
+    if matrix.metric:
+        if metric not in (None, matrix.metric):
             raise MethodError(
-                f"the file says that its metric is {read.metric}, not {metric}",
+                f"the file says that its metric is {matrix.metric}, not {metric}",
                 hint="leave --metric out",
             )
-        return read
+        return matrix
     if metric not in (None, *get_args(Metric)):
         raise MethodError(
             f"unknown metric {metric!r}", hint=f"use one of {', '.join(get_args(Metric))}"
         )
-    entries = read.values[np.isfinite(read.values)]
+    entries = matrix.values[np.isfinite(matrix.values)]
     if metric == "loss":
         if (entries < 0).any() and (entries > 0).any():
             raise MethodError(
                 "some losses are above 0 and some below",
                 hint="give losses (0 or more), or log-probabilities (0 or less)",
             )
-        return replace(read, values=-np.abs(read.values), metric="loss")
+        return replace(matrix, values=-np.abs(matrix.values), metric="loss")
     if len(entries) and (entries.min() < 0 or entries.max() > 1):
         raise MethodError(
             f"entries run from {entries.min():g} to {entries.max():g}, and accuracies from 0 to 1",
             hint="pass --metric loss for losses; divide percentages by 100",
         )
-    return replace(read, metric=metric or "accuracy")
+    return replace(matrix, metric=metric or "accuracy")
 
 
 def _from_npz(path: Path) -> Transferability:
     try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except Exception as error:  # numpy's header parser and zipfile let through all kinds
         raise MethodError("not a matrix of transferability (.npz or .csv)") from error

@@ -137,7 +137,7 @@ class _SampleRow:
     record: _EvalRecord
 
     @classmethod
-    def of(cls, row: Any, where: str, record: _EvalRecord) -> "_SampleRow":
+    def from_row(cls, row: Any, where: str, record: _EvalRecord) -> "_SampleRow":
         if not isinstance(row, dict):
             raise ReaderError(f"{where}: {describe(row)}, not a JSON object")
         for name in ("model_id", "evaluation_name", "sample_id"):
@@ -286,7 +286,7 @@ class EveryEvalEver:
         perturbed: Counter[str] = Counter()
         count = 0
         for place, line in lines:
-            row = _SampleRow.of(line, f"{unit.path}, line {place}", record)
+            row = _SampleRow.from_row(line, f"{unit.path}, line {place}", record)
             count += 1
             if row.row.get("error"):
                 errors.append(row.own_id)

@@ -13,7 +13,7 @@ from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants, empty
 from fewbench.readers.values import describe
 
 TASK_1, TASK_2 = "terminal-bench-1", "terminal-bench-2"
-RUN = re.compile(rb'\s*\{(\s*"id"\s*:\s*"[^"]*"\s*,)?\s*"results"\s*:\s*\[\s*\{')
+HEAD = re.compile(rb'\s*\{(\s*"id"\s*:\s*"[^"]*"\s*,)?\s*"results"\s*:\s*\[\s*\{')
 TRIAL = re.compile(rb'\s*\{\s*("id"\s*:\s*"[^"]*"\s*,\s*)?"task_name"\s*:.*"trial_name"', re.DOTALL)
 JOB = re.compile(rb'"n_total_trials"\s*:|"evals"\s*:\s*\{')
 METADATA = "run_metadata.json"
@@ -42,7 +42,7 @@ class TerminalBench:
         metadata = {path.parent: path for path in files if path.name == METADATA}
         for path in files:
             start = head(path) if path.name.endswith(("results.json", "result.json")) else b""
-            if path.name.endswith("results.json") and RUN.match(start) and b'"task_id"' in start:
+            if path.name.endswith("results.json") and HEAD.match(start) and b'"task_id"' in start:
                 beside = metadata.get(path.parent)
                 units.append(LogUnit(path, () if beside is None else (beside,)))
             elif path.name == "result.json" and TRIAL.match(start):

@@ -22,7 +22,7 @@ from fewbench.readers.values import as_number, content_id, field_value
 
 SHEETS = (".xlsx", ".tsv", ".json")  # PRED_FORMAT
 STATUS = "status.json"
-RUN = re.compile(r"T\d{8}[-_]\w+")  # the folder of one run, below that of the model
+RUN_FOLDER = re.compile(r"T\d{8}[-_]\w+")  # the folder of one run, below that of the model
 # An evaluation adds the judge, if any, and a word to the name of the predictions.
 MADE = re.compile(
     r"(?P<predictions>.+?)(?:_(?P<judge>exact_matching|extract_matching|openai|gpt4|"
@@ -52,7 +52,7 @@ class _Status(NamedTuple):
 
 def _model_folder(path: Path) -> Path:
     folder = path.absolute().parent
-    return folder.parent if RUN.fullmatch(folder.name) else folder
+    return folder.parent if RUN_FOLDER.fullmatch(folder.name) else folder
 
 
 def _is_sheet(path: Path) -> bool:
@@ -277,7 +277,7 @@ class VLMEvalKit:
             model,
             dataset,
             filter=judge or "none",
-            stamp=folder.name if RUN.fullmatch(folder.name) else status.eval_id,
+            stamp=folder.name if RUN_FOLDER.fullmatch(folder.name) else status.eval_id,
             group=str(_model_folder(path)),
             ran=len(rows),
             higher_is_better={HIT: True},

@@ -11,10 +11,11 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.readers.harness import MIXED_UP, LogRun
 from fewbench.readers.join.task import Checked, JoinedTask
-from fewbench.scores.conditions import SCORING, TEMPLATE, shown
+from fewbench.scores.conditions import SCORING, TEMPLATE, Settings, shown, values_of_settings
 
 MEETING = 0.1  # least share of common items for models to count as comparable
 MOST = 5  # notes of one kind
+KNOWN = ("task version", TEMPLATE)  # notes on versions and on prompts say it
 
 
 def notes_on(
@@ -154,20 +155,17 @@ def scoring_differences(tasks: list[JoinedTask], models: dict[str, int]) -> list
 def _task_settings(tasks: list[JoinedTask], *, scoring: bool) -> Iterator[str]:
     groups: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = defaultdict(list)
     for task in tasks:
-        values: dict[tuple[str, str], dict[str, dict[str, None]]]
-        values = defaultdict(lambda: defaultdict(dict))
-        runs = [taken.run for taken in task.merged.taken if len(taken.rows)]
-        stated = [(run, task.settings_of(run)) for run in runs if run.task_settings]
-        found_in = {name for _, of_run in stated for name in of_run} - {"task version", TEMPLATE}
-        for name in sorted(name for name in found_in if name.startswith(SCORING) == scoring):
-            for run, settings in stated:
-                if not scoring or name in settings:
-                    harness = run.harness if scoring else ""
-                    values[shown(name), harness][settings.get(name, "not set")][run.model] = None
-        for (name, _), models in values.items():
-            if len(models) > 1:
-                listed = tuple((value, tuple(those)) for value, those in models.items())
-                groups[name, listed].append(task.name)
+        stated: dict[str, list[tuple[str, Settings]]] = defaultdict(list)
+        for run in (taken.run for taken in task.merged.taken if len(taken.rows)):
+            if run.task_settings:
+                settings = {name: [value] for name, value in task.settings_of(run).items()}
+                stated[run.harness if scoring else ""].append((run.model, settings))
+        for of_harness in stated.values():
+            for name, models in values_of_settings(of_harness).items():
+                if name.startswith(SCORING) == scoring and len(models) > 1 and name not in KNOWN:
+                    groups[shown(name), tuple((v, tuple(m)) for v, m in models.items())].append(
+                        task.name
+                    )
     for (name, listed), names in groups.items():
         listing = "; ".join(f"{value}: {some(models)}" for value, models in listed)
         yield f"{name} of task {some(names)} differs between models ({listing})"

@@ -37,18 +37,20 @@ from fewbench.scores.replies import REPLIES
 from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
 
 PROBABILITIES = "probabilities.npy"
+ORDERED = ("lm-eval", "inspect")
+"""Harnesses that list the metrics and filters of a task as the task does, its main one first."""
 
 
 class Preference:
     """The user's metrics or filters in order of preference, and the undecided tasks.
 
     The first name that a task has is used; a task with one name uses it. `of_task` takes
-    precedence.
+    precedence. Without any, a task may use its own first name, with a note.
 
     Examples
     --------
     >>> metric = Preference("metric", "acc")
-    >>> metric.of("mmlu", ["acc_norm", "acc"]), metric.of("gsm8k", ["exact_match"])
+    >>> metric.name_for("mmlu", ["acc_norm", "acc"]), metric.name_for("gsm8k", ["exact_match"])
     ('acc', 'exact_match')
     """
 
@@ -60,20 +62,36 @@ class Preference:
         self._of_task = {} if self.named else of_task or {}
         self._met: dict[str, None] = {}
         self._open: list[tuple[str, list[str]]] = []
+        self._first: dict[tuple[str, ...], list[str]] = defaultdict(list)
 
-    def of(self, task: str, candidates: Iterable[str]) -> str | None:
-        """Return the name to use, or None if undecided (see `require`)."""
+    def name_for(self, task: str, candidates: Iterable[str], *, first: bool = False) -> str | None:
+        """Return the name to use, or None if undecided (see `require`).
+
+        With `first`, the first candidate is used if the user named none.
+        """
         there = list(dict.fromkeys(candidates))
         self._met |= dict.fromkeys(there)
         fitting = [name for name in self.names_for(task) if name in there]
         if fitting or len(there) == 1:
             return (fitting or there)[0]
+        if first and there and not self.named:
+            self._first[tuple(there)].append(task)
+            return there[0]
         self._open.append((task, there))
         return None
 
     def names_for(self, task: str) -> list[str]:
         """Return the names for a task, best first."""
         return [self._of_task[task]] if task in self._of_task else self.named
+
+    @property
+    def notes(self) -> list[str]:
+        """Which first names were used, and what else there is."""
+        return [
+            f"{self.option} {names[0]!r} of {counted(len(tasks), 'task')}: {some(tasks)}; there is "
+            f"also {', '.join(map(repr, names[1:]))}, see --{self.option}"
+            for names, tasks in self._first.items()
+        ]
 
     @property
     def unknown(self) -> str:
@@ -180,7 +198,7 @@ def join(
     work: Path | None = None,
     progress: OnStep | None = None,
 ) -> Reading:
-    """Join runs of any models and tasks into one table; see `fewbench.readers.read`.
+    """Join runs of any models and tasks into one table; see `fewbench.import_results`.
 
     Raises
     ------
@@ -205,7 +223,7 @@ def join(
             progress(done, len(by_task))
         with mistakes.noted():
             joined = _join_task(
-                name, by_task[name], filters, metrics, scale, same_model, key, trials
+                name, by_task[name], filters, metrics, scale, same_model, key, trials, like is None
             )
             tasks += [] if joined is None else [joined]
     with mistakes.noted():
@@ -248,7 +266,8 @@ def join(
         scores = with_answer_costs(scores, answer_costs(tasks))
     scores = _named_as(like, scores)
     notes = notes_on(tasks, values, models, checked, differences, are_sources=like is None)
-    return Reading(scores, (*notes, *(cost_notes if like is None else [])), _files(runs, tasks))
+    notes = (*metrics.notes, *filters.notes, *notes, *(cost_notes if like is None else []))
+    return Reading(scores, notes, _files(runs, tasks))
 
 
 def _of_task(like: Scores | None, column: str) -> dict[str, str]:
@@ -267,14 +286,18 @@ def _join_task(
     same_model: SameModel,
     key: str | None,
     trials: str,
+    are_sources: bool,
 ) -> JoinedTask | None:
     """Join one task. Return None if its metric or filter is undecided."""
+    first = are_sources and all(run.harness in ORDERED for run in runs)
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
-    chosen = filters.of(name, named) if named else None
+    chosen = filters.name_for(name, named, first=first) if named else None
     decided = not named or chosen is not None
     if decided:
         runs = _under(chosen, runs)
-    metric = metrics.of(name, _candidates(name, runs, metrics))
+    there = _candidates(name, runs, metrics)
+    first = first and all(there[0] in run.metrics for run in runs)
+    metric = metrics.name_for(name, there, first=first)
     if metric is None or not decided:
         return None
     runs = [_renamed(run, metric, metrics.named) for run in runs]
@@ -337,7 +360,7 @@ def _values(
     counts, variances = (~np.isnan(values)).astype(np.uint32), np.full(shape, np.nan)
     for (start, end), spread in of_parts.items():
         counts[:, start:end], variances[:, start:end] = spread
-    return values, Repeats.of(counts, variances)
+    return values, Repeats.from_counts(counts, variances)
 
 
 def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
@@ -456,9 +479,9 @@ def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
     # Runs whose metric was renamed are copies, in the same order.
     joined = {task.name: (task.filter, iter(task.runs)) for task in tasks}
     rows = []
-    for read in runs:
-        chosen, of_task = joined[read.task]
-        run = next(of_task) if read.filter in (None, chosen) else read
+    for logged in runs:
+        chosen, of_task = joined[logged.task]
+        run = next(of_task) if logged.filter in (None, chosen) else logged
         metric, n_taken, why = counts.get(id(run), ("", 0, "another filter is used"))
         if not why and n_taken < run.n_rows:
             why = f"{run.n_rows - n_taken} rows come from another folder, which agrees"

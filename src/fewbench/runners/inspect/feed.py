@@ -199,7 +199,7 @@ class Feed(RunningTask):
         unit = self.pool.scores.scale.to_unit([value for value in values if value is not None])
         cells = np.zeros(len(unit), dtype=np.intp)
         _, counts, variances = reduce_answers(cells, unit, 1, MEAN)
-        return Repeats.of(counts[None], variances[None])
+        return Repeats.from_counts(counts[None], variances[None])
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
         """Return option probabilities, shape (1, 1, options), if the sources have them."""
@@ -255,6 +255,7 @@ class Feed(RunningTask):
         tasks = tasks_in(pool.scores, spec.task)
         self._task = tasks[0] if len(tasks) == 1 else spec.task
         self.samples, notes = match_samples(pool.scores, tasks, with_ids(self.dataset))
+        notes += pool.notes
         self._items = {str(sample.id): item for item, sample in self.samples.items()}
         if not pool.scores.n_models:
             names = [task.rpartition("/")[2] for task in pool.scores.tasks]

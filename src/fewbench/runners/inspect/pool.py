@@ -99,6 +99,7 @@ class SharedRun:
         on_progress: OnProgress | None = None,
     ) -> None:
         self.known, self.settings, self.target_of = scores, settings, target_of
+        self.notes: list[str] = []
         self.error: FewbenchError | None = None
         self.feeds: list[RunningTask] = []
         self.run: Run | None = None
@@ -153,7 +154,8 @@ class SharedRun:
         while self.known is None and self.error is None:
             if all(feed.spec is not None for feed in self.feeds):
                 begun = [(feed.header, feed.dataset) for feed in self.feeds]
-                self.known = as_sources(benchmark_of(begun, self.settings.metric))
+                benchmark, self.notes = benchmark_of(begun, self.settings.metric)
+                self.known = as_sources(benchmark)
                 self._announce()
             else:
                 await self._wait()
@@ -249,7 +251,7 @@ class SharedRun:
 
         assert self.run is not None
         progress = self.run.progress(target, interval=False)
-        display_counter(f"{target}: items", f"{progress.answered} of at most {progress.of}")
+        display_counter(f"{target}: items", f"{progress.answered} of at most {progress.budget}")
         if self._on_progress is not None and progress.answered:
             self._on_progress(self.run, target)
 

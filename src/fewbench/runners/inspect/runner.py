@@ -128,7 +128,7 @@ def estimated(
     >>> len(task.dataset), task.tags  # fewbench gives out the samples as the task runs
     (0, ['fewbench'])
     """
-    table, path = _opened(scores, folder, method)
+    table, path = _load_scores(scores, folder, method)
     check_limits(stop, table, folder, items_of)
 
     def open_run(table: Scores, spec: Any) -> Run:
@@ -259,7 +259,7 @@ def run_inspect(
         )
     place = Path(folder)
     is_new = not place.exists()
-    table = _opened(scores, place, method)[0]
+    table = _load_scores(scores, place, method)[0]
     leader = settings.get("items_of")
     check_limits(stop, table, place, leader)
     accepted = {
@@ -271,8 +271,8 @@ def run_inspect(
     def open_run(table: Scores, spec: Any) -> Run:
         if not runs:
             epochs = params["epochs"] if spec is None else spec.config.epochs
-            opened = settings | {"tries": 1, "facts": facts, "epochs": epochs or 1}
-            runs.append(Run.open(table, method, stop, place, names, **opened))
+            given = settings | {"tries": 1, "facts": facts, "epochs": epochs or 1}
+            runs.append(Run.open(table, method, stop, place, names, **given))
             if on_notes is not None:
                 on_notes(runs[0].notes)
         return runs[0]
@@ -319,7 +319,7 @@ def _weights(model: Any, arguments: Iterable[Any]) -> dict[str, str]:
     return of_weights([str(model).partition("/")[2], *map(str, arguments)])
 
 
-def _opened(
+def _load_scores(
     scores: Scores | Benchmark | str | Path | None, folder: str | Path | None, method: str | Method
 ) -> tuple[Scores | None, Path | None]:
     """Return the scores and their file; a method of a name that is none is refused now."""

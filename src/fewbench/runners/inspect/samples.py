@@ -17,7 +17,7 @@ from fewbench.errors import RunError
 from fewbench.readers.harness import UNKNOWN, LogRun, Rows
 from fewbench.readers.harnesses.inspect_logs.header import metrics_of, scorer_of, task_settings_of
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key, content_of
-from fewbench.readers.join.table import join
+from fewbench.readers.join.table import Preference, join
 from fewbench.readers.values import content_id, text_hash
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import asked_elsewhere
@@ -106,8 +106,10 @@ def match_samples(
 
 def benchmark_of(
     begun: Sequence[tuple[Any, Sequence[Any]]], metric: str | Mapping[str, str] | None = None
-) -> Benchmark:
+) -> tuple[Benchmark, list[str]]:
     """Return the samples of tasks that have begun, as an import of logs of all of them names them.
+
+    With notes on metrics that were not named.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def benchmark_of(
         What a log of a task says at its start, and its samples. Several of one task, for several
         models, count once.
     metric : str or mapping of task to str, optional
-        Comma-separated metrics in order of preference, needed where a task has several.
+        Comma-separated metrics in order of preference; by default the first of each task.
 
     Raises
     ------
@@ -127,7 +129,10 @@ def benchmark_of(
     named = ",".join(dict.fromkeys(metric.values())) if isinstance(metric, Mapping) else metric
     tasks = {header.eval.task: (header, dataset) for header, dataset in begun}
     runs = [_run_of(*task, (named or "").split(",")) for task in tasks.values()]
-    return join(runs, metric=named).scores.benchmark
+    metrics = Preference("metric", named)
+    for run in runs:
+        metrics.name_for(run.task, run.metrics, first=True)
+    return join(runs, metric=named).scores.benchmark, metrics.notes
 
 
 def _run_of(header: Any, dataset: Sequence[Any], named: Sequence[str]) -> LogRun:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, did_you_mean, some
+from fewbench._names import did_you_mean, some
 from fewbench.errors import RunError, first_line
 from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.join.table import Preference, require
@@ -186,39 +186,24 @@ def _metrics(
     """Return metric and filter of each task, and notes where the user could choose others."""
     metrics, filters = Preference("metric", metric), Preference("filter", filter)
     scored: dict[str, tuple[str, str]] = {}
-    open_to: dict[tuple[str, str, str], list[str]] = {}
     for name, task in tasks.items():
-        means = [metric for metric, of in task.task.aggregation().items() if _is_mean(of)]
+        aggregations = task.task.aggregation()
+        means = [metric for metric in aggregations if _is_mean(aggregations[metric])]
         above = [groups[part] for part in paths[name].split("/") if part]
         liked = [metric for group in above for metric in group.by_size if metric in means]
-        chosen: str | None = next(iter([*liked, *means]), None)
-        if metrics.named or chosen is None:
-            chosen = metrics.of(name, task.metrics)
+        is_open = bool(means) and not metrics.named
+        there = [*liked, *means] if is_open else task.metrics
+        chosen = metrics.name_for(name, there, first=is_open)
         filters_of = task.filters or ["none"]
-        aggregated = [group.filters.get(chosen or "") for group in above]
-        filtered: str | None = next(
-            name for name in [*aggregated, *filters_of] if name in filters_of
-        )
-        if filters.named:
-            filtered = filters.of(name, filters_of)
+        aggregated = [group.filters.get(chosen or "", "") for group in above]
+        listed = [name for name in aggregated if name in filters_of]
+        filtered = filters.name_for(name, [*listed, *filters_of], first=True)
         if chosen is None or filtered is None:
             continue
         _check_metric(task, chosen, means)
         scored[name] = chosen, filtered
-        others = [
-            f"metric {metric!r}" for metric in means if metric != chosen and not metrics.named
-        ]
-        others += [
-            f"filter {name!r}" for name in filters_of if name != filtered and not filters.named
-        ]
-        if others:
-            open_to.setdefault((*scored[name], ", ".join(others)), []).append(name)
     require(metrics, filters)
-    return scored, [
-        f"metric {chosen!r}, filter {filtered!r}, of {counted(len(names), 'task')}: {some(names)}; "
-        f"lm-eval also has {others}, see --metric and --filter"
-        for (chosen, filtered, others), names in open_to.items()
-    ]
+    return scored, [*metrics.notes, *filters.notes]
 
 
 def _check_metric(task: LmTask, metric: str, means: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ from fewbench.evaluation import Stop
 from fewbench.evaluation.journal import LM_EVAL_LOGS
 from fewbench.methods import Method
 from fewbench.public import public_results
-from fewbench.readers import read
+from fewbench.readers import import_results
 from fewbench.runners.checks import check_alike
 from fewbench.runners.driving import Answered, OnProgress, Runner, run_with
 from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
@@ -321,7 +321,7 @@ class LmEvalRunner(Runner):
     def _read(self, paths: Sequence[Path]) -> Scores:
         """Read logs, with the item ids of the sources."""
         like = self._sources.metrics
-        answers = read(
+        answers = import_results(
             list(paths), form="lm-eval", like=like, key=self._key, scale=like.scale
         ).scores
         # If documents are equal, only their positions identify those in a partial log.

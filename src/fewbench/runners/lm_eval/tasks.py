@@ -125,18 +125,20 @@ class LmTask:
     def answer_keys(self, positions: Iterable[int]) -> list[str]:
         """Return the key of each position, as far as it is known without building prompts."""
         is_choice = self.task.OUTPUT_TYPE == "multiple_choice" and not self.has_options_in_context
-        of = getattr(self.task, "doc_to_choice", None) if is_choice else None
-        return [self._key(at, [] if of is None else self._told(of, at) or []) for at in positions]
+        doc_to_choice = getattr(self.task, "doc_to_choice", None) if is_choice else None
+        if doc_to_choice is None:
+            return [self._key(at, []) for at in positions]
+        return [self._key(at, self._told(doc_to_choice, at) or []) for at in positions]
 
     def _key(self, at: int, choices: Iterable[Any]) -> str:
         answer = self._told(self.task.doc_to_target, at)
         hashed = None if answer is None else _sha256(str(answer))
         return key_text(key_of(hashed, [str(choice) for choice in choices]))
 
-    def _told(self, of: Callable[[Any], Any], at: int) -> Any:
+    def _told(self, compute: Callable[[Any], Any], at: int) -> Any:
         """Return what the task's own code computes for a document, or None if it fails."""
         try:
-            return of(self.documents[at])
+            return compute(self.documents[at])
         except Exception:  # the document also fails when it runs
             return None
 

@@ -130,7 +130,7 @@ def _rows(
     columns = {"value": name, "low": f"{name}_low", "high": f"{name}_high"}
     return [
         {"method": str(row["method"]), "budget": int(row["budget"]), "key": True}
-        | {key: finite(row.get(of, math.nan) * factor, digits) for key, of in columns.items()}
+        | {key: finite(row.get(columns[key], math.nan) * factor, digits) for key in columns}
         for row in here.to_dict("records")
     ]
 
@@ -309,7 +309,7 @@ def true_and_estimated(
     )  # fmt: skip
     dot = base.mark_circle(size=22, opacity=0.75).encode(
         x=alt.X("truth:Q", **x), y=alt.Y("estimate:Q", **y),
-        tooltip=["target:N", *(f"{of}:Q" for of in numbers)],
+        tooltip=["target:N", *(f"{column}:Q" for column in numbers)],
     )  # fmt: skip
     text = f"Estimated against true scores, one dot per target, {split} split"
     return _square(alt.layer(whisker, dot), run, text, x, y)

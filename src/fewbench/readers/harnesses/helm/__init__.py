@@ -85,7 +85,7 @@ class Helm:
                 hint="add per_instance_stats.json, which HELM writes to the same folder at the end "
                 "of a run",
             )
-        files = _RunFiles.of(unit)
+        files = _RunFiles.from_unit(unit)
         answers = read_answers(unit.path)
         if not answers.by_id:
             raise ReaderError(
@@ -130,7 +130,7 @@ class _RunFiles:
     ran: dict[str | None, int]
 
     @classmethod
-    def of(cls, unit: LogUnit) -> "_RunFiles":
+    def from_unit(cls, unit: LogUnit) -> "_RunFiles":
         there = {path.stem: path for path in (unit.path, *unit.beside)}
         return cls(
             unit.path.absolute().parent,

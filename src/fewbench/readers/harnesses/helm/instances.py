@@ -169,8 +169,8 @@ class Answer:
 
     def scores(self, names: list[str]) -> list[dict[str, Any]]:
         """Return the statistics of each trial; one that any trial has is absent in none."""
-        there = [name for name in names if any(name in of for of in self.trials.values())]
-        return [{name: of.get(name) for name in there} for of in self.trials.values()]
+        there = [name for name in names if any(name in trial for trial in self.trials.values())]
+        return [{name: trial.get(name) for name in there} for trial in self.trials.values()]
 
     def agreed(self, name: str) -> float | None:
         """Return a statistic, or None if there are several trials."""

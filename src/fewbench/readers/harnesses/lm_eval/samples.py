@@ -58,7 +58,7 @@ class RowStart:
     texts: tuple[tuple[int, ...], tuple[int, ...], bool] | None = None
 
     @classmethod
-    def of(cls, row: dict[str, Any], *, with_document: bool) -> "RowStart":
+    def from_row(cls, row: dict[str, Any], *, with_document: bool) -> "RowStart":
         """Look at a whole row."""
         requests, responses = requests_of(row), row.get("resps")
         document = row.get("doc") if with_document else None
@@ -144,7 +144,7 @@ class SampleRows:
                 yield place, where, row, start
                 continue
             # Documents of a table have fields of others.
-            asked = RowStart.of(row, with_document=not self.is_table)
+            asked = RowStart.from_row(row, with_document=not self.is_table)
             if start is not None:
                 if len(_known) >= MOST_KNOWN:
                     _known.clear()
