@@ -39,15 +39,6 @@ def test_beyond_the_rows_it_goes_on_along_the_line_of_each_feature():
     assert below[0, 0] == pytest.approx(-slopes[0] / 2)
 
 
-def test_roughness_is_the_integrated_squared_second_derivative():
-    _, rough = _second_derivatives(KNOTS)
-    values = np.random.default_rng(2).normal(size=5)
-    bend = CubicSpline(KNOTS, values, bc_type="natural")
-    x = np.linspace(0, 1.5, 200_001)
-    integral = np.trapezoid(bend(x, 2) ** 2, x)
-    assert values @ rough @ values == pytest.approx(integral, rel=1e-6)
-
-
 def test_a_line_is_found_and_continued():
     x = np.random.default_rng(3).normal(size=(40, 1))
     fitted = fit_additive_spline(x, 2 * x + 1)

@@ -81,19 +81,6 @@ def test_over_all_samples_it_is_right_on_average_and_as_far_off_as_it_says(targe
     assert {one.freedom for one in found} == {DRAWN - 1}
 
 
-def test_good_predictions_make_it_precise_and_bad_ones_do_no_harm():
-    answers, weights = TARGETS["fractions"], WEIGHTS["micro"]
-    nothing = np.empty(0, dtype=np.intp)
-
-    def mean_error(predicted):
-        found = [estimated(answers, weights, nothing, seed, predicted) for seed in range(60)]
-        return np.mean([one.errors[0] for one in found])
-
-    none = mean_error(np.full(N, 0.5))
-    assert mean_error(np.clip(answers, 0.02, 0.98)) < 0.6 * none
-    assert mean_error(1 - PREDICTED) < 1.2 * none
-
-
 def test_all_right_leaves_an_error_and_no_trust_in_predictions():
     found = estimated(np.ones(N), WEIGHTS["micro"], np.arange(PILOT), 0)
     assert found.scores[0] == pytest.approx(1)

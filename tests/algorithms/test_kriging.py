@@ -12,7 +12,7 @@ from fewbench.algorithms.kriging import (
 )
 from fewbench.algorithms.kriging.design import VarianceReduction, choose
 from fewbench.algorithms.kriging.inside import Gaussian, bernoulli
-from fewbench.algorithms.kriging.sample import Estimated, SampledRun, fit_sample
+from fewbench.algorithms.kriging.sample import SampledRun, fit_sample
 from fewbench.algorithms.sampling import permanent_order
 from fewbench.testing import simulate
 
@@ -182,15 +182,6 @@ class TestRun:
         assert np.ptp(first.chances_of(10)) < 1e-9, "the first ten with equal chances"
         assert second.before.tolist() == run.items[:10].tolist()
         assert run.estimate().freedom[0] == 19
-
-    def test_the_fewer_the_sources_the_more_the_sample_counts(self, table):
-        weights = table.item_weights[None]
-        model = fit_kriging(table.values[:5], weights, permanent_order(table.task_of, 0), 5)
-        run = play(model, table.values[55], (5, 5, 10))
-        sample = run.sampled()[0].scores
-        models = Estimated(sample - 0.01, np.zeros(1), 0.0)  # sure, and no further off than chance
-        share = (run._with_sample(models).scores - models.scores) / 0.01
-        assert share == pytest.approx(10 / (10 + model.distinct))
 
     def test_all_items_give_the_exact_score_of_every_task(self, model, table):
         run = KrigingRun(model)

@@ -64,15 +64,6 @@ def test_jsd_leaves_missing_cells_out():
     np.testing.assert_allclose(jensen_shannon(p), expected, atol=1e-5)
 
 
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
-def test_pds_of_hard_labels_counts_the_distinct_answers(labels):
-    p = np.eye(4)[labels][:, None]
-    said = predictive_diversity(p, np.array([4]))
-    assert said[0] == len(set(labels)) / 4
-    share = np.bincount(labels) / len(labels)
-    assert jensen_shannon(p)[0] == pytest.approx(entropy(share, 0), abs=1e-5)
-
-
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_larger_than_a_block_and_of_every_float_type(dtype):
     p, counts = table(1, models=3, items=9000)
@@ -83,17 +74,6 @@ def test_larger_than_a_block_and_of_every_float_type(dtype):
     expected = entropy(p.mean(axis=0), 1) - entropy(p, 2).mean(axis=0)
     np.testing.assert_allclose(said[1], expected, atol=3e-3)
     assert all(np.array_equal(row, old) for row, old in zip(rows, before, strict=True))
-
-
-def test_of_binary_correctness():
-    values = simulate(9, 30, seed=2).values
-    p = values.mean(axis=0)
-    np.testing.assert_allclose(
-        jensen_shannon(two_class(values)), entropy(np.stack([p, 1 - p]), 0), atol=1e-6
-    )
-    differ = (p > 0) & (p < 1)
-    pds = predictive_diversity(two_class(values), np.full(30, 2))
-    assert pds.tolist() == np.where(differ, 1.0, 0.5).tolist()
 
 
 def test_no_models_is_an_error():

@@ -77,14 +77,6 @@ def test_each_output_has_its_own_penalty_wherever_it_stands(shape):
     )
 
 
-def test_penalties_differ_between_outputs():
-    x, y, _ = problem(5, 20, 6, 2)
-    y[:, 1] = np.random.default_rng(0).normal(size=20)
-    found = fit_ridge(x, y).alpha
-    assert found.shape == (2,)
-    assert found[1] > 10 * found[0]
-
-
 @pytest.mark.parametrize("alpha", [None, 0.0, 1.0])
 def test_constant_and_copied_columns_and_no_columns(alpha):
     x, y, new = problem(6, 10, 3)
@@ -94,11 +86,6 @@ def test_constant_and_copied_columns_and_no_columns(alpha):
     np.testing.assert_allclose(fit_ridge(same, y, alpha).predict(new), y.mean(), rtol=1e-9)
     none = fit_ridge(np.empty((10, 0)), y, alpha).predict(np.empty((4, 0)))
     np.testing.assert_allclose(none, y.mean())
-
-
-def test_two_rows():
-    said = fit_ridge(np.array([[0.0], [1.0]]), np.array([[0.2], [0.4]])).predict(np.array([[0.5]]))
-    assert said[0, 0] == pytest.approx(0.3)
 
 
 @given(st.integers(0, 999), st.integers(1, 20), st.integers(1, 30), st.integers(1, 20))

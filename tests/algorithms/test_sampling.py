@@ -1,7 +1,5 @@
 """Budgets shared exactly on average, and draws with known probabilities."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -94,16 +92,6 @@ def test_units_come_as_often_as_their_probabilities_say():
     assert (np.abs(counts / draws - expected) < 4 * error).all()
 
 
-def test_equal_sizes_are_simple_random_sampling():
-    rng, draws = np.random.default_rng(1), 20_000
-    found: dict[tuple[int, ...], int] = {}
-    for _ in range(draws):
-        key = tuple(draw(2, np.full(5, 0.2), rng)[0].tolist())
-        found[key] = found.get(key, 0) + 1
-    assert set(found) == set(combinations(range(5), 2))
-    assert max(abs(count / draws - 0.1) for count in found.values()) < 4 * np.sqrt(0.09 / draws)
-
-
 def test_an_item_of_hardly_any_size_counts_as_a_hundredth():
     sizes = np.array([1.0, 1e-12, 1.0, 1.0])
     sample = NestedSample(np.arange(4), sizes)
@@ -129,12 +117,6 @@ def test_a_nested_sample_begins_as_the_smaller_one_does(sizes, few, more):
     assert (chances <= 1).all()
 
 
-@given(st.integers(1, 300), st.integers(1, 6), st.integers(0, 10**6))
-def test_an_order_takes_every_item_once(n_items, n_tasks, seed):
-    task_of = np.random.default_rng(seed).integers(n_tasks, size=n_items)
-    assert sorted(permanent_order(task_of, seed).tolist()) == list(range(n_items))
-
-
 @pytest.mark.parametrize("n", [10, 30, 60])
 def test_a_nested_sample_draws_items_as_often_as_its_chances_say(n):
     sizes, seeds = 0.2 + np.random.default_rng(0).beta(2, 1.2, 100), 3000
@@ -146,13 +128,6 @@ def test_a_nested_sample_draws_items_as_often_as_its_chances_say(n):
     chances = sample.chances(n)
     np.testing.assert_allclose(counts, chances, atol=0.04)
     assert np.mean(counts / chances) == pytest.approx(1, abs=0.01)
-
-
-def test_every_beginning_is_spread_over_tasks():
-    tasks = np.repeat([0, 1, 2], [50, 30, 20])
-    for seed in range(20):
-        drawn = permanent_order(tasks, seed)[:30]
-        assert np.abs(np.bincount(tasks[drawn]) - [15, 9, 6]).max() <= 2
 
 
 def test_samples_of_one_order_share_the_items_that_their_chances_allow():

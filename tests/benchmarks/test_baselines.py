@@ -73,6 +73,7 @@ def test_a_ratio_is_to_the_exact_error_of_random_sampling(figures):
     assert row["ratio"].value > 0
 
 
+@pytest.mark.slow
 def test_random_sampling_against_itself_is_one_within_its_interval(figures):
     """Resampling targets alone holds 1 in half of such studies (spread of the draws left out)."""
     from _baselines.cells import Record

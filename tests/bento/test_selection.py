@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fewbench.bento import (
-    Similarity,
     TaskMatrix,
     TaskSelection,
     Transferability,
@@ -77,14 +76,6 @@ def test_steps_are_what_the_method_chooses_for_fewer_tasks(method):
 def test_a_choice_with_exchanges_is_not_made_for_every_size():
     given = TaskMatrix.of_scores(simulate(12, 80, 6, seed=1))
     assert list(select("tasks-fit", given).steps) == [4]
-
-
-def test_each_task_stands_for_those_nearest_to_it():
-    given = made()
-    selection = select("bento-sim", given, 3)
-    at = [given.tasks.index(task) for task in selection.tasks]
-    nearest = Similarity().distances(given.mean)[:, at].argmin(axis=1)
-    assert [chosen.stands_for for chosen in selection.chosen] == np.bincount(nearest).tolist()
 
 
 def test_difficulty_is_by_hand():

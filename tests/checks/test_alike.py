@@ -96,15 +96,6 @@ def test_identical_rows_under_other_names(make):
     assert found.table["independent"] == 28
 
 
-def test_identical_on_what_both_ran(make):
-    def plant(values, names):
-        values[7] = values[2]
-        values[2, :40] = np.nan
-        values[7, 300:] = np.nan
-
-    assert audit(make(plant)).of_kind("identical").groups == (("lab/model-02", "lab/model-07"),)
-
-
 @pytest.mark.parametrize("level", [0.0, 1.0])
 def test_models_that_are_all_right_are_no_copies(make, level):
     def plant(values, names):
@@ -228,13 +219,3 @@ def test_copies_among_scores_in_between():
         scores[1] = scores[0]
         found = audit(from_arrays(scores, models=[f"m{i}" for i in range(20)]))
         assert found.of_kind("identical").groups == (("m0", "m1"),)
-
-
-def test_rows_that_differ_in_a_few_cells_are_not_identical():
-    rng = np.random.default_rng(0)
-    values = rng.random((20, 5000)).round(3)
-    values[1] = values[0]
-    values[1, :4] = np.clip(values[0, :4] + 0.002, 0, 1)
-    found = audit(from_arrays(values, models=[f"m{i}" for i in range(20)]))
-    assert found.of_kind("identical") is None
-    assert found.of_kind("near-duplicates").groups == (("m0", "m1"),)

@@ -41,6 +41,7 @@ def test_gaps_on_hard_items(make):
     assert what.endswith("worse there")
 
 
+@pytest.mark.slow
 def test_a_few_gaps_are_called_random(make):
     """One to three cells of each model, on a benchmark where most items are right from all."""
     patterned = 0

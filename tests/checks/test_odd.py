@@ -41,6 +41,7 @@ def test_a_model_on_another_range_is_named(make, lower_is_better):
         assert sound.of_kind("other-range") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("models", "items", "difficulty", "guess", "ability"),
     [

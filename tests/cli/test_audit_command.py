@@ -82,11 +82,13 @@ def test_what_was_changed_is_told_beside_what_was_found(cli, dirty, tmp_path):
         "--report dirty.parquet",
         "--report ../{name}/dirty.parquet",
         "--report link.html",
+        "--report hard.html",
         "--drop duplicates -o dirty.parquet",
     ],
 )
 def test_the_scores_are_never_overwritten(cli, dirty, tmp_path, words):
     (tmp_path / "link.html").symlink_to(dirty)
+    (tmp_path / "hard.html").hardlink_to(dirty)
     before = dirty.read_bytes()
     said = cli("audit", "dirty.parquet", "--force", *words.format(name=tmp_path.name).split())
     assert said.code == 2

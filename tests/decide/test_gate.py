@@ -105,7 +105,7 @@ def test_conditions_and_codes(sources, targets, play):
     assert narrow.high - narrow.low < wide.high - wide.low
 
 
-def test_error_rates_pass_below_the_threshold(sources, targets, play):
+def test_error_rates_pass_below_the_threshold_and_differ_in_their_points(sources, targets, play):
     scale = Scale(0, 100, lower_is_better=True)
     own, name = replace(sources, scale=scale), targets.model_ids[0]
     evaluation = Evaluation(own, "random", 60, [name])
@@ -113,6 +113,11 @@ def test_error_rates_pass_below_the_threshold(sources, targets, play):
     assert fewbench.gate(evaluation, at_least=99).verdict == "pass"
     assert fewbench.gate(evaluation, at_least=1).verdict == "fail"
     assert fewbench.gate(evaluation, at_least=50).checks[0].rule == "score at most 50"
+    known = own.model_ids[0]
+    (check,) = fewbench.gate(evaluation, not_below=known).checks
+    found = fewbench.versus(evaluation, known)
+    assert (check.value, *check.interval) == (found.difference, *found.interval)
+    assert abs(check.value) > 1  # in points, as the errors are
 
 
 def test_mistakes_and_names_that_hold_markup(sources, play, targets):

@@ -1,6 +1,7 @@
 """The order of several targets: how often ranges of ranks hold, and what to run next."""
 
 import os
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import fewbench
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
+from fewbench.scores import Scale
 
 
 @pytest.mark.slow
@@ -46,10 +48,10 @@ def test_ranges_of_ranks_hold_together_and_chances_are_honest(sources, targets, 
 
 
 def test_the_history_has_the_runs_by_date_and_how_scores_changed(sources, targets, play, tmp_path):
-    runs = []
+    runs, scale = [], Scale(0, 100)
     for at, name in enumerate(targets.model_ids[:3]):
-        runs.append(Evaluation(sources, "random", 40, [name]))
-        play(runs[-1])
+        runs.append(Evaluation(replace(sources, scale=scale), "random", 40, [name]))
+        play(runs[-1], truth=replace(targets, scale=scale))
         runs[-1].save(tmp_path / name)
         os.utime(tmp_path / name / "evaluation.json", (1e9 - 86_400 * at, 1e9 - 86_400 * at))
     assert (
@@ -63,6 +65,7 @@ def test_the_history_has_the_runs_by_date_and_how_scores_changed(sources, target
     for before, row in pairwise(found.history):
         assert row.change == pytest.approx(row.score - before.score)
         assert row.change_interval.low < row.change < row.change_interval.high
+        assert row.change_interval.high - row.change_interval.low > 1  # in points
     page = found.page()
     history = next(section for section in page.sections if section.id == "history")
     assert history.charts[0][1]() is not None

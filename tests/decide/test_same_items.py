@@ -57,6 +57,7 @@ def pairs(n, *, apart, unequal):
     return np.corrcoef(np.array(estimates).T)[0, 1], float(np.mean(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unequal", [False, True])
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_errors_move_together_by_the_items_in_common_beyond_chance(share, unequal):

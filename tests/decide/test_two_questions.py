@@ -37,18 +37,6 @@ def sides(table, names=None):
     return [operand(name, table) for name in names or table.model_ids[:2]]
 
 
-def test_two_runs_of_one_model_are_told_apart_as_often_as_the_level_allows():
-    """In full runs: of 200 pairs a tenth, and nearly all on exactly these items."""
-    table = table_of(np.concatenate([reruns(300, 2, seed) for seed in range(200)]))
-    verdicts = {True: 0, False: 0}
-    for at in range(0, 400, 2):
-        for fixed in verdicts:
-            made = contrast(*sides(table, table.model_ids[at : at + 2]), fixed_items=fixed)
-            verdicts[fixed] += made.p_value <= 0.1
-    assert 8 <= verdicts[False] <= 33  # 20 in the mean
-    assert verdicts[True] > 180
-
-
 def test_every_command_leaves_runs_of_one_model_undecided():
     table = table_of(reruns())
     names = [f"step-{at}" for at in range(1, 6)]

@@ -43,14 +43,6 @@ def begun(table, folder, method="fewbench", n_sources=0, name=NAME, **limits):
     return evaluation
 
 
-def test_the_chances_of_two_phases_add_up_to_all_items(table, tmp_path):
-    finished(begun(table, tmp_path / "run", n_sources=6), table)
-    extend(tmp_path / "run", table.benchmark)
-    (drawing,) = Evaluation.open(tmp_path / "run").record.drawings(NAME)
-    is_old = np.isfinite(drawing.chances) & (np.arange(200) < 150)
-    assert (1 / drawing.chances[is_old]).sum() == pytest.approx(150, rel=0.05)
-
-
 @pytest.mark.parametrize("method", ["fewbench", "random", "aipw"])
 def test_new_items_are_drawn_before_anything_is_asked(table, tmp_path, method):
     begun(table, tmp_path / "run", method, 6)

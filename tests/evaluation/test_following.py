@@ -53,17 +53,6 @@ def test_items_and_chances_are_those_of_the_other_target(n_sources, budget):
         assert draws_of(alone, "second")[1].chances_of(9) != pytest.approx(leads[1].chances_of(9))
 
 
-def test_the_estimate_of_a_follower_is_unbiased():
-    """Few sources, so all items are a sample; over seeds the estimates have the truth as mean."""
-    errors = []
-    for seed in range(60):
-        first = Evaluation(sources(8), "fewbench", 30, ["first"], seed)
-        play(first, "first", 1 - FIRST)
-        first.follow("second")
-        errors.append(play(first, "second", SECOND).predict("second") - SECOND.mean())
-    assert abs(np.mean(errors)) < 2.6 * np.std(errors) / len(errors) ** 0.5
-
-
 def test_items_chosen_for_an_unlike_target_are_left():
     """Items for a weak model say little of a strong one: they would make it look perfect."""
     order = TABLE.full_scores().argsort()

@@ -76,27 +76,6 @@ def test_a_task_s_score_is_the_mean_of_its_answers(method, answered):
         assert found.tasks[task] == pytest.approx(np.mean(of_task))
 
 
-def test_every_beginning_is_spread_over_tasks():
-    table = benchmark()
-    asked = Evaluation(table, budget=100, targets=["new"]).ask()["new"]
-    evaluation = evaluated(table, answers(table), budget=100)
-    order = np.concatenate(evaluation.record.rounds("new"))
-    assert len(asked) == 100
-    for n in (8, 20, 52, 100):
-        assert (table.task_of[order[:n]] == 1).sum() == pytest.approx(n / 4, abs=1.5)
-
-
-def test_the_sample_of_a_benchmark_alone_covers():
-    table = benchmark()
-    covered = []
-    for seed in range(150):
-        known = answers(table, seed)
-        found = evaluated(table, known, seed=seed).estimate()["new"]
-        truth = np.mean(list(known.values()))
-        covered.append(found.interval.low - 1e-9 <= truth <= found.interval.high + 1e-9)
-    assert np.mean(covered) >= 0.87
-
-
 def test_weights_of_items_count():
     table = benchmark(weight=np.where(np.arange(200) < 150, 1.0, 9.0))
     known = answers(table)

@@ -1,18 +1,14 @@
 """Partial answers, skipped items and corrections: the estimate uses what was answered."""
 
 import json
-from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 from fewbench.errors import AnswersError
 from fewbench.evaluation import Evaluation
-from fewbench.methods import Method, Prediction, Session, Subset
+from fewbench.methods import Subset
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.uncertainty.resemblance import resemblance_of
-from fewbench.uncertainty.sampling import standard_error
 
 ADAPTIVE = ["fewbench", "fluid", "tailored", "collaborative"]
 
@@ -150,51 +146,3 @@ def test_finished_targets_and_others(sources, targets, two_rounds):
     assert list(evaluation.ask()) == ["model-21"]
     assert len(evaluation.ask(at_most=3)["model-21"]) == 3
     assert list(evaluation.estimate()) == ["model-20"]
-
-
-@dataclass(frozen=True)
-class Sure(Method):
-    """The mean of the first items; surer of a target that gets the first one right."""
-
-    def start(self, scores, budget, seed, targets):
-        return SureSession(scores, budget, targets)
-
-    def describe(self):
-        return "sure"
-
-
-class SureSession(Session):
-    def __init__(self, scores, budget, targets):
-        super().__init__(targets, scores.n_items)
-        self.scores, self.items = scores, np.arange(budget)
-
-    def choose(self, targets):
-        return {name: self.items for name in targets if not self.record.rounds(name)}
-
-    def predict(self, targets, *, tasks=True):
-        told = np.array([self.record.answers(name).scores[0] for name in targets])
-        means = told.mean(axis=1)
-        spread = np.where(told[:, 0] == 1, 0.02, 0.05)
-        of_tasks = np.repeat(means[:, None], len(self.scores.tasks), axis=1)
-        return Prediction(means, of_tasks, spread=spread)
-
-
-def test_intervals_are_in_units_of_the_spread_of_the_method(sources):
-    evaluation = Evaluation(sources, Sure(), 10, ["good", "bad"])
-    asked = evaluation.ask()["good"]
-    scores = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
-    evaluation.tell("good", dict(zip(asked, scores, strict=True)))
-    evaluation.tell("bad", dict(zip(asked, scores[::-1], strict=True)))
-    said = evaluation.estimate()
-    widths, own = {}, {}
-    for name, spread in (("good", 0.02), ("bad", 0.05)):
-        assert said[name].interval_kind == "held-out"
-        judge = evaluation.estimating.judge
-        resemblance = resemblance_of(sources, [evaluation.record.answers(name)], judge.method.reach)
-        unit = np.sqrt(spread * standard_error(0.3, 10, 60)) * resemblance[0].widening
-        ends = said[name].interval
-        widths[name] = max(ends.high - said[name].score, said[name].score - ends.low)
-        own[name] = judge.quantiles(10).at(0.9) * unit
-    assert widths["good"] == pytest.approx(own["good"])
-    # At most as wide as the method's errors compare with random sampling's.
-    assert 1.2 * widths["good"] < widths["bad"] < own["bad"] < 1.1 * widths["bad"]

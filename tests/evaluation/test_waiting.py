@@ -55,20 +55,6 @@ def test_a_target_that_waits_is_estimated_from_what_it_answered():
     assert all(one.items_run == 6 for one in evaluation.estimate().values())
 
 
-def test_told_in_another_order_and_saved_late_it_goes_on_as_it_was(tmp_path):
-    evaluation = Evaluation(SOURCES, Together(), 6, NAMES)
-    for row in (1, 0):
-        evaluation.tell_table(TARGETS.take(models=[row]), NAMES[row])
-    second = evaluation.ask()
-    evaluation.save(tmp_path)
-    opened = Evaluation.open(tmp_path, SOURCES, Together())
-    assert opened.ask() == second
-    for each in (evaluation, opened):
-        while each.ask():
-            each.tell_table(TARGETS)
-    assert opened.estimate() == evaluation.estimate()
-
-
 def test_a_replay_plays_it_to_the_end():
     said = replay(Together(), SOURCES, TARGETS, 6, 0)
     assert [len(items) for items in said.items] == [6, 6]

@@ -52,14 +52,6 @@ def test_answers_of_targets_are_cut_as_those_of_the_sources():
     np.testing.assert_array_equal(found.standard_errors > 0, True)
 
 
-def test_without_a_number_it_is_the_one_that_predicts_held_out_cells():
-    scores = simulate(60, 150, seed=9)
-    chosen = source_model(scores)
-    assert chosen.model.dimensions == 1
-    expected = fit_irt(scores.values, 1)
-    np.testing.assert_array_equal(chosen.model.intercept, expected.intercept)
-
-
 def test_one_source_is_too_few():
     scores = from_arrays([[1, 0, 1]], models=["a"])
     with pytest.raises(MethodError, match="at least 2 source models, there are 1"):

@@ -8,11 +8,10 @@ import pytest
 from fewbench.errors import AnswersError, MethodError
 from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.completed import task_lines
-from fewbench.methods.prediction.features import PCA, Signature, SubsetScore
+from fewbench.methods.prediction.features import PCA, Signature
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.prediction.regression import (
     Forest,
-    Linear,
     Neighbours,
     Regression,
     Ridge,
@@ -55,24 +54,6 @@ def test_unseen_tasks_when_all_sources_are_equal():
     scores = from_arrays(np.full((3, 4), 0.25), models=list("abc"), tasks=list("xxyy"))
     filled = task_lines(scores).fill(np.array([[0.5, np.nan]]), np.array([0.5]))
     assert filled.tolist() == [[0.5, 0.25]]
-
-
-def test_a_line_recovers_a_line():
-    scores = simulate(20, 40, continuous=True)
-    at = np.arange(40)
-    fitted = Regression(Linear(), SubsetScore()).fit(scores, subset_at(scores, at), 0)
-    said = fitted.predict(answers_of(scores, [0, 7], at))
-    np.testing.assert_allclose(said.scores, scores.full_scores()[[0, 7]])
-
-
-def test_one_neighbour_returns_the_twin():
-    scores = simulate(15, 40, options=4)
-    at = np.arange(0, 40, 3)
-    method = Regression(Neighbours(1), Signature(), PCA())
-    said = method.fit(scores, subset_at(scores, at), 0).predict(answers_of(scores, [3, 9], at))
-    np.testing.assert_allclose(said.scores, scores.full_scores()[[3, 9]])
-    np.testing.assert_allclose(said.tasks, scores.task_scores()[[3, 9]])
-    assert not said.outside.any()
 
 
 def test_as_many_neighbours_as_sources_are_their_mean_and_more_are_an_error():

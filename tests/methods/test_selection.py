@@ -1,7 +1,5 @@
 """Selectors: who is chosen, how often, and with what weight."""
 
-from collections import Counter
-from math import comb
 from typing import get_args
 
 import numpy as np
@@ -22,7 +20,7 @@ from fewbench.methods.selection.disagreement import (
     JensenShannon,
     PredictiveDiversity,
 )
-from fewbench.methods.selection.random import Random, Stratified
+from fewbench.methods.selection.random import Stratified
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 
@@ -47,20 +45,6 @@ def test_weights_are_shares_of_the_full_score(name, average):
             known = scores.item_weights @ np.isin(scores.task_of, chosen) if by_task else 1.0
             assert sum(subset.weights) == pytest.approx(known)
         assert subset == SELECTORS[name]().select(scores, budget, 3)
-
-
-def test_every_random_set_is_equally_likely():
-    scores = table_of("xxxxx")
-    drawn = Counter(frozenset(Random().select(scores, 2, seed).items) for seed in range(3000))
-    assert len(drawn) == comb(5, 2)
-    expected = 3000 / comb(5, 2)
-    assert sum((n - expected) ** 2 / expected for n in drawn.values()) < 27.9  # χ²(9), p = 0.001
-
-
-def test_a_larger_random_sample_extends_a_smaller_one():
-    scores = table_of("x" * 20)
-    whole = Random().select(scores, 20, 5).items
-    assert all(Random().select(scores, n, 5).items == whole[:n] for n in range(1, 20))
 
 
 @pytest.mark.parametrize(("average", "budget"), [("macro", 1), ("micro", 3), ("macro", 5)])
@@ -145,14 +129,6 @@ def test_stratified_disagreement_takes_equal_numbers_of_each_task(budget, seed):
     for task in range(4):  # the first of each task
         first = [item for item in overall if scores.task_of[item] == task][: counts[task]]
         assert [item for item in at if scores.task_of[item] == task] == first
-
-
-def test_disagreement_among_some_models_follows_from_the_seed():
-    scores = simulate(30, 60, options=4, seed=3)
-    chosen = [PredictiveDiversity(models=5).select(scores, 10, seed).items for seed in (0, 0, 1)]
-    assert chosen[0] == chosen[1] != chosen[2]
-    everyone = PredictiveDiversity().select(scores, 10, 0).items
-    assert PredictiveDiversity(models=30).select(scores, 10, 1).items == everyone
 
 
 @pytest.mark.parametrize("name", ["stratified", "clusters"])

@@ -10,7 +10,6 @@ from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.methods import find_method
 from fewbench.methods.needs import needs_of
-from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import play
 
@@ -101,18 +100,6 @@ def test_share_is_the_part_of_the_tasks_that_is_enough(scores, share):
     assert set(tasks_of(scores, items)) <= set(order[:k])
     if share < 1:
         assert len(tasks_of(scores, items)) == k, "15 items that miss one of these tasks: seed"
-
-
-def test_items_do_not_follow_from_how_the_tasks_were_drawn():
-    """Tasks of one item each, in a random order, and one item of them: every one as likely."""
-    values = np.tile([[0.0, 1.0]], (6, 3))
-    tasks = [f"t{at}" for at in range(6)]
-    table = from_arrays(values, models=list("abcdef"), tasks=tasks)
-    selector = find_method("tasks-random(tasks=6)+random+mean").selector
-    counts = np.zeros(6)
-    for seed in range(900):
-        counts[table.positions(selector.select(table, 1, seed).items)] += 1
-    assert ((counts - 150) ** 2 / 150).sum() < 20.5  # χ²(5), p = 0.001
 
 
 @pytest.mark.parametrize("inside", ["random+mean", "stratified+mean", "greedy+answers+ridge"])

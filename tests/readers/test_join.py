@@ -73,11 +73,14 @@ class TestSameModelInTwoFolders:
         assert scores.model_ids == ["org/a"]
         assert not scores.has_missing
 
-    def test_newest_cannot_be_told_without_times(self, logs):
-        for folder, rows in (("june", three(logs)), ("july", wrong(logs, 3))):
-            path = logs.write("org/a", "t", rows, folder=folder, results=False)
-            next(path.glob("samples_*")).rename(path / "samples_t.jsonl")
-        with pytest.raises(ReaderError, match="one has no time, so the newer one is unknown"):
+    @pytest.mark.parametrize("n_without", [1, 2])
+    def test_newest_cannot_be_told_without_times(self, logs, n_without):
+        for at, rows in enumerate((three(logs), wrong(logs, 3))):
+            path = logs.write("org/a", "t", rows, folder=f"run-{at}", results=False)
+            if at < n_without:
+                next(path.glob("samples_*")).rename(path / "samples_t.jsonl")
+        why = "; one has no time, so the newer one is unknown" if n_without == 2 else ""
+        with pytest.raises(ReaderError, match=f"has two scores on item .* items differ{why}"):
             import_results(logs.root, same_model="newest")
 
     def test_an_unknown_way(self, two):

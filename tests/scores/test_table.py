@@ -25,20 +25,6 @@ def small(**more):
     )
 
 
-def test_sizes_labels_and_positions():
-    scores = small()
-    assert (scores.n_models, scores.n_items) == (2, 3)
-    assert scores.model_ids == ["a", "b"]
-    assert scores.tasks == ["x", "y"]
-    assert scores.task_of.tolist() == [0, 0, 1]
-    assert scores.positions(["r", "p"]).tolist() == [2, 0]
-    assert scores.positions([]).tolist() == []
-    assert scores.model_positions(["b"]).tolist() == [1]
-    assert scores.has_missing
-    assert scores.is_binary
-    assert not from_arrays([[0.5, 1]], models=["a"]).is_binary
-
-
 @pytest.mark.parametrize("unknown", [["nope"], ["p", 1], [None], ["p", "\ud800"]])
 def test_unknown_labels_are_named(unknown):
     with pytest.raises(ScoresError, match="item is not in the scores"):
@@ -47,27 +33,11 @@ def test_unknown_labels_are_named(unknown):
         small().model_positions(["nope"])
 
 
-def test_tasks_are_in_order_of_first_appearance():
-    scores = from_arrays([[0, 1, 1]], models=["a"], tasks=["z", "a", "z"])
-    assert scores.tasks == ["z", "a"]
-    assert scores.task_of.tolist() == [0, 1, 0]
-
-
-def test_micro_and_macro():
-    scores = from_arrays([[1, 0, 1, 1]], models=["a"], tasks=list("xxxy"))
-    assert scores.full_scores() == pytest.approx([0.75])
-    assert scores.task_scores()[0] == pytest.approx([2 / 3, 1])
-    macro = scores.averaged("macro")
-    assert macro.full_scores() == pytest.approx([5 / 6])
-    assert macro.item_weights == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2])
-    assert macro.averaged("macro") is macro
-    assert macro.averaged("micro").equals(scores)
-
-
 @given(st.integers(0, 999), st.sampled_from(["micro", "macro"]))
 def test_full_scores_are_means_of_items_or_of_tasks(seed, average):
     scores = simulate(5, 23, 4, seed=seed, continuous=True).averaged(average)
     assert scores.item_weights.sum() == pytest.approx(1)
+    assert scores.averaged(average) is scores
     means = [scores.values[:, scores.task_of == task].mean(axis=1) for task in range(4)]
     np.testing.assert_allclose(scores.task_scores(), np.transpose(means))
     expected = scores.values.mean(axis=1) if average == "micro" else np.mean(means, axis=0)

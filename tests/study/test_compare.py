@@ -91,25 +91,6 @@ def test_the_spread_is_that_of_the_repeats(outcome):
     assert not {f"{name}_sd" for name in (*TIMES, "items_run")} & set(cells)
 
 
-def test_truth_is_the_full_score(outcome, scores):
-    full = dict(zip(scores.model_ids, scores.full_scores(), strict=True))
-    table = outcome.estimates
-    np.testing.assert_allclose(table["truth"], table["target"].map(full))
-    assert (table["low"] <= table["estimate"]).all()
-    assert (table["estimate"] <= table["high"]).all()
-    families = scores.models["family"]
-    assert (table["family"] == table["target"].map(families)).all()
-
-
-def test_task_errors_are_means_over_all_repeats(outcome, scores):
-    table = outcome.task_errors
-    assert len(table) == len(outcome.cells) * len(scores.tasks)
-    assert table["n_items"].sum() == len(outcome.cells) * scores.n_items
-    keys = ["method", "budget", "split"]
-    means = table.groupby(keys)["mae"].mean()
-    np.testing.assert_allclose(means, outcome.cells.set_index(keys)["task_mae"].sort_index())
-
-
 def test_a_method_has_ratio_one_to_itself(outcome):
     cells = outcome.cells.set_index("method")
     ends = [f"ratio_to_random_ridge{end}" for end in ("", "_low", "_high")]
@@ -311,14 +292,6 @@ def test_the_result_is_the_same_on_two_workers(scores, assert_same):
         compare(scores, methods, [5], repeats=2, level=None, workers=workers) for workers in (1, 2)
     )
     assert_same(one, two)
-
-
-def test_the_seed_decides(scores, assert_same):
-    one, same, other = (
-        compare(scores, [], [5], repeats=2, level=None, seed=seed) for seed in (4, 4, 5)
-    )
-    assert_same(one, same)
-    assert not one.estimates["estimate"].equals(other.estimates["estimate"])
 
 
 def test_methods_of_a_repeat_share_targets_and_random_items(scores, spy):

@@ -29,14 +29,6 @@ TIED = st.integers(2, 12).flatmap(
 )
 
 
-def scores_of(size):
-    return hnp.arrays(np.float64, size, elements=st.floats(0, 1, width=32))
-
-
-TARGETS = st.integers(1, 8).flatmap(lambda n: st.tuples(scores_of(n), scores_of(n)))
-MANY = st.integers(1, 12).flatmap(scores_of)
-
-
 @given(TIED)
 @settings(max_examples=60, deadline=None)
 def test_correlations_are_scipys(pair):
@@ -82,11 +74,6 @@ def test_ranks_are_among_the_sources_and_itself():
     assert found["weighted_rank_mae"] == pytest.approx(weighted)
 
 
-def test_a_tie_with_a_source_is_not_below_it():
-    ranks = metrics.ranks_among(np.array([0.2, 0.5, 0.9]), np.array([0.9, 0.5, 0.1, 1.0]))
-    assert ranks.tolist() == [1, 2, 4, 1]
-
-
 def test_pairwise_accuracy_counts_pairs():
     # Pairs of different truth: (a,b) right, (a,c) tied estimates, (b,c) wrong; (c,d) are no pair.
     truth, estimate = np.array([0.1, 0.2, 0.3, 0.3]), np.array([0.4, 0.6, 0.4, 0.9])
@@ -121,31 +108,6 @@ def test_ndcg_is_that_of_the_field():
     assert point_metrics(truth, estimate, sources)["ndcg"] == pytest.approx(
         (0.6 + 0.9 / math.log2(3)) / best
     )
-
-
-@given(TARGETS, MANY)
-@settings(max_examples=60, deadline=None)
-def test_every_metric_is_within_its_bounds(pair, sources):
-    found = point_metrics(*pair, sources)
-    for name, value in found.items():
-        low, high = find_metric(name).range
-        assert math.isnan(value) or low - 1e-9 <= value <= high + 1e-9, name
-    assert 0 <= found["mae"] <= found["rmse"] + 1e-9
-    assert found["rmse"] <= found["max_error"] + 1e-9
-    assert found["weighted_mae"] <= found["max_error"] + 1e-9
-    assert found["rank_mae"] <= len(sources)
-
-
-@given(TARGETS, MANY)
-@settings(max_examples=30, deadline=None)
-def test_the_truth_itself_is_perfect(pair, sources):
-    truth = pair[0]
-    found = point_metrics(truth, truth, sources)
-    for name in ("mae", "rmse", "max_error", "rank_mae", "weighted_mae", "weighted_rank_mae"):
-        assert found[name] == 0
-    for name in ("kendall_tau", "spearman", "pearson", "pairwise_accuracy", "ndcg"):
-        assert math.isnan(found[name]) or found[name] == pytest.approx(1)
-    assert found["top10_recall"] == 1
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.function])

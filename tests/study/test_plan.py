@@ -147,13 +147,6 @@ def test_a_wanted_width_is_that_of_the_intervals():
     assert f"half width {100 * one.half_width:.1f} pp" in made.answer
 
 
-def test_a_budget_is_kept_and_more_items_err_less():
-    small, large = (plan(TABLE, budget=n, **QUICK).forecasts[0] for n in (10, 30))
-    assert (small.items, large.items) == (10, 30)
-    assert small.error > large.error
-    assert small.half_width > large.half_width
-
-
 def test_a_wanted_difference_is_distinguished():
     near = plan(TABLE, difference=0.1, power=0.95, fixed_items=True, **QUICK)
     (one,) = near.forecasts

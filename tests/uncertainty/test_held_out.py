@@ -179,14 +179,6 @@ def test_a_unit_is_between_the_method_s_own_error_and_that_of_random_sampling():
     assert units(60).max() < 1e-9
 
 
-def test_a_sample_needs_no_errors_of_sources():
-    """8 sources: all items are a sample, whose own standard error is its interval's."""
-    held = measure(find_method("fewbench"), simulate(8, 60, seed=1), 12, 0)
-    assert (held.units[:, 0, 0] == held_out.SAMPLED).all()
-    assert np.isnan(held.relative[:, 0, 0]).all()
-    assert held.mean_error > 0
-
-
 def test_models_of_a_session_are_close_and_ran_the_same_items():
     table = simulate(24, 60, seed=1)
     held = measure(find_method("fewbench(together=2)"), table, 8, 0)

@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fewbench.errors import MethodError
 from fewbench.evaluation.opening import check_budget
@@ -48,22 +46,6 @@ def test_scores_are_kept_within_what_the_answers_leave_possible():
     sources, targets = table.take(models=np.arange(9)), table.take(models=np.arange(9, 12))
     said = replay(find_method("random-ridge"), sources, targets, 15, 0)
     np.testing.assert_allclose(said.scores, 0.25)
-
-
-@given(
-    st.lists(st.floats(0, 1), min_size=1, max_size=60),
-    st.floats(0, 1),
-    st.lists(st.floats(0.01, 1), min_size=60, max_size=60),
-)
-def test_known_bounds_hold_every_completion(answers, share, weights):
-    truth, weights = np.array(answers), np.array(weights[: len(answers)])
-    weights /= weights.sum()
-    items = np.arange(round(share * len(truth)))
-    low, high = known_bounds(weights, items, truth[items])
-    assert 0 <= low <= high <= 1
-    assert low - 1e-12 <= weights @ truth <= high + 1e-12
-    if len(items) == len(truth):
-        assert low == high
 
 
 def test_known_bounds_never_pass_1():

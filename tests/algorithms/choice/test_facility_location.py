@@ -125,11 +125,6 @@ def test_floor_is_what_nobody_is_worth():
     assert coverage(values, [], floor=-4.0) == 0.0
 
 
-def test_every_gain_0_is_a_choice_by_position():
-    assert facility_location(np.zeros((3, 4)), 3).chosen.tolist() == [0, 1, 2]
-    assert facility_location(np.zeros((3, 4)), 3, tie="last").chosen.tolist() == [3, 2, 1]
-
-
 @pytest.mark.parametrize(
     ("similarity", "k"),
     [

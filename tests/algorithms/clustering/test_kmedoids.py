@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fewbench.algorithms.clustering import distances as distances_module
-from fewbench.algorithms.clustering import kmedoids as kmedoids_module
 from fewbench.algorithms.clustering.distances import (
     DistancesOnDemand,
     item_distances,
     standardised_distances,
 )
 from fewbench.algorithms.clustering.kmedoids import (
-    _candidate_rows,
-    _Search,
     alternating_kmedoids,
     kmedoids,
 )
@@ -76,39 +73,6 @@ def test_local_optimum_not_below_the_best_of_all_subsets(kind, k):
         assert many.cost == pytest.approx(optimum, rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_predicted_changes_are_the_changes(kind):
-    for seed in range(5):
-        d = matrix_of(kind, seed)
-        first = rng(seed).choice(d.shape[1], 4, replace=False)
-        search = _Search(_candidate_rows(d), first)
-        capped = np.minimum(search.rows, search.d2)
-        hopes = search.d2_sum - capped.sum(axis=1) - search.cheapest_drop
-        change, out = search._changes(capped.copy(), capped.sum(axis=1))
-        for candidate in range(d.shape[1]):
-            changes = [
-                cost_of(d, [*np.delete(first, slot), candidate]) - cost_of(d, first)
-                for slot in range(4)
-            ]
-            assert change[candidate] == pytest.approx(min(changes), abs=1e-5)
-            assert changes[out[candidate]] == pytest.approx(min(changes), abs=1e-5)
-            assert -min(changes) <= hopes[candidate] + 1e-5  # the bound that spares sums
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_state_after_swaps_is_that_of_a_fresh_start(kind):
-    d = matrix_of(kind, 3, 30, 30)
-    search = _Search(_candidate_rows(d), np.arange(5))
-    search.run()
-    fresh = _Search(search.rows, search.medoids)
-    assert search.swaps > 0
-    assert search.cost == fresh.cost
-    assert np.array_equal(search.d1, fresh.d1)
-    assert np.array_equal(search.d2, fresh.d2)
-    assert np.array_equal(search.to_medoids, fresh.to_medoids)
-    assert (search.nearest != search.second).all()
-
-
 @given(
     d=arrays(
         np.float64,
@@ -138,19 +102,6 @@ def test_answer_is_consistent(d, seed, data):
 def starting_with(medoids):
     """A generator that draws these first medoids."""
     return SimpleNamespace(choice=lambda *_, **__: np.array(medoids))
-
-
-def test_permuted_points_and_repeated_points():
-    x = rng(4).normal(size=(60, 3))
-    d = np.linalg.norm(x[:, None] - x, axis=2)
-    found = kmedoids(d, 6, rng())
-    order = rng(5).permutation(60)
-    shuffled = kmedoids(d[order], 6, rng())  # points only: candidates keep their names
-    assert np.array_equal(found.medoids, shuffled.medoids)
-    assert np.array_equal(found.labels[order], shuffled.labels)
-    doubled = kmedoids(np.vstack([d, d]), 6, rng())
-    assert np.array_equal(found.medoids, doubled.medoids)
-    assert doubled.cost == pytest.approx(2 * found.cost)
 
 
 def test_all_zero_distances_and_duplicates():
@@ -211,15 +162,6 @@ def test_restarts_keep_the_cheapest_and_an_optimum_stays():
     assert np.array_equal(kept.medoids, found.medoids)
 
 
-def test_rounds_over_the_candidates_are_bounded(monkeypatch):
-    d = item_distances((rng(1).random((300, 20)) < 0.5).astype(float))
-    all_ = kmedoids(d, 15, rng(0))
-    monkeypatch.setattr(kmedoids_module, "_MOST_ROUNDS", 1)
-    one = kmedoids(d, 15, rng(0))
-    assert one.passes == 1 < all_.passes < 100
-    assert one.cost >= all_.cost
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -268,17 +210,6 @@ def test_no_free_medoid_would_move(n, k, n_anchors, seed):
 def test_items_that_are_all_the_same():
     found = alternating_kmedoids(np.zeros((6, 6), np.float32), 3, np.random.default_rng(0))
     assert len(set(found)) == 3
-
-
-def test_rounds_are_bounded(monkeypatch):
-    distances = item_distances(np.random.default_rng(0).random((300, 4)))
-
-    def cost(rounds):
-        monkeypatch.setattr(kmedoids_module, "_MOST_ROUNDS", rounds)
-        found = alternating_kmedoids(distances, 8, np.random.default_rng(1))
-        return distances[:, found].min(axis=1).sum()
-
-    assert cost(100) < cost(1)
 
 
 @pytest.mark.parametrize("k", [1, 3])

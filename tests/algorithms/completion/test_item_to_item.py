@@ -223,12 +223,6 @@ def test_of_many_equal_plans_the_one_in_the_items_order_is_taken(seed):
     np.testing.assert_allclose(plan, barycentric_weights(costs.T).T / 20, atol=1e-12)
 
 
-@needs_pot
-def test_shares_of_halves_are_halves():
-    weights = barycentric_weights(np.zeros((2, 1)))
-    assert weights.tolist() == [[0.5], [0.5]]
-
-
 def test_distances_are_euclidean_between_columns():
     rng = np.random.default_rng(0)
     a, b = rng.random((6, 4)), rng.random((6, 9))
@@ -240,18 +234,6 @@ def test_distances_of_binary_columns_are_exact():
     a, b = answers(30, 12, 2), answers(30, 8, 3)
     differ = (a[:, :, None] != b[:, None, :]).sum(axis=0)
     assert np.array_equal(column_distances(a, b), np.sqrt(differ))
-
-
-@needs_pot
-def test_columns_are_the_barycentric_projection():
-    rng = np.random.default_rng(4)
-    selected, unselected, told = rng.random((5, 3)), rng.random((5, 7)), rng.random(3)
-    weights = barycentric_weights(cdist(selected.T, unselected.T))
-    columns, carried = (mixed(x, weights, binary=False) for x in (selected, told))
-    for k in range(7):
-        plain = sum(weights[j, k] * selected[:, j] for j in range(3))
-        np.testing.assert_allclose(columns[:, k], plain, atol=1e-12)
-        assert carried[k] == pytest.approx(sum(weights[j, k] * told[j] for j in range(3)))
 
 
 @needs_pot

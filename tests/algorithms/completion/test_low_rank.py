@@ -77,29 +77,6 @@ def test_own_noise_is_what_is_left_of_an_item_s_variance():
     assert model.noise[0] == pytest.approx(own.mean() / 4)
 
 
-def test_wide_and_tall_tables_are_decomposed_alike():
-    """Twelve rows of twelve items are taken as wide; without the last, constant, item as tall."""
-    values = np.hstack([table(12, 11, 2, 0.1), np.full((12, 1), 0.5)])
-    wide, tall = (fit_low_rank(values[:, :n], 2, "own") for n in (12, 11))
-    np.testing.assert_allclose(
-        wide.loadings[:11] @ wide.loadings[:11].T, tall.loadings @ tall.loadings.T, atol=1e-9
-    )
-    np.testing.assert_allclose(wide.loadings[11], 0.0, atol=1e-12)
-    np.testing.assert_allclose(wide.noise[:11], tall.noise, atol=1e-9)
-    axes = np.linalg.svd(values[:, :11] - values[:, :11].mean(axis=0))[2][:2]
-    np.testing.assert_allclose(tall.loadings, axes.T @ axes @ tall.loadings, atol=1e-9)
-
-
-@pytest.mark.parametrize("rank", [0, 1, 2, 3])
-def test_a_table_of_low_rank_is_recovered_from_a_few_cells(rank):
-    values = table(40, 200, rank, seed=rank)
-    model = fit_low_rank(values[:30], observed=20)
-    assert model.rank >= rank
-    items = np.random.default_rng(1).permutation(200)[:20]
-    said = model.complete(items, values[30:, items])
-    np.testing.assert_allclose(said, values[30:], atol=2e-3)
-
-
 def test_the_chosen_rank_is_near_the_best_for_new_rows():
     rng = np.random.default_rng(3)
     level = rng.uniform(-0.2, 0.2, (200, 1))
@@ -159,26 +136,6 @@ def test_scores_are_in_range_and_answers_are_kept(shape, known, rank):
         np.testing.assert_allclose(said, np.tile(values.mean(axis=0), (3, 1)), atol=1e-12)
     if len(items) == n_items:
         np.testing.assert_allclose(sums, said @ weights)
-
-
-@given(shapes)
-def test_the_order_of_items_and_of_targets_does_not_matter(shape):
-    n_models, n_items, seed = shape
-    values = binary(n_models, n_items, seed)
-    rng = np.random.default_rng(seed)
-    items = rng.permutation(n_items)[: max(1, n_items // 2)]
-    answers = rng.random((4, len(items)))
-    model = fit_low_rank(values, 1, "own")
-    order, rows = rng.permutation(len(items)), rng.permutation(4)
-    again = model.complete(items[order], answers[np.ix_(rows, order)])
-    np.testing.assert_allclose(again, model.complete(items, answers)[rows], atol=1e-9)
-    columns = rng.permutation(n_items)
-    moved = fit_low_rank(values[:, columns], 1, "own")
-    place = np.argsort(columns)
-    squares = np.linalg.svd(values - values.mean(axis=0), compute_uv=False) ** 2
-    if len(squares) < 2 or squares[0] > 1.01 * squares[1]:  # else the first axis is not one
-        said = moved.complete(place[items], answers)[:, place]
-        np.testing.assert_allclose(said, model.complete(items, answers), atol=1e-6)
 
 
 @pytest.mark.parametrize("rank", [None, 0, 3])

@@ -76,10 +76,3 @@ def test_answers_that_lack_are_as_items_not_asked(simulated):
     nothing = truth.model.abilities(ITEMS, np.full((1, 40), np.nan))
     np.testing.assert_allclose(nothing.means, 0.0, atol=1e-12)
     np.testing.assert_allclose(nothing.standard_errors, 1.0)
-
-
-def test_one_target_alone_is_as_among_others(simulated):
-    truth = simulated(10, 25, 40, 2)
-    together = truth.model.abilities(ITEMS, truth.values).means
-    alone = [truth.model.abilities(ITEMS, row[None]).means[0] for row in truth.values]
-    np.testing.assert_allclose(together, alone, atol=1e-4)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.algorithms.irt import best_cuts, binary
-from fewbench.algorithms.irt.model import curvature
 
 HUNDREDTHS = [at / 100 for at in range(1, 100)]
 
@@ -48,45 +47,14 @@ def test_right_and_wrong_answers_stay_what_they_are(values):
     np.testing.assert_array_equal(binary(values, cuts[[0, 0]]), values)
 
 
-def test_each_group_has_its_own_cut_and_binary_ones_are_left_alone():
-    rng = np.random.default_rng(0)
-    values = rng.random((30, 40)) ** np.where(np.arange(40) < 20, 3.0, 0.3)
-    values[:, 30:] = np.round(values[:, 30:])
-    group_of = np.repeat([0, 1, 2], [20, 10, 10])
-    cuts = best_cuts(values, group_of)
-    assert cuts[2] == 0.5
-    assert cuts[0] != cuts[1]
-    alone = [
-        best_cuts(values[:, group_of == g], np.zeros((group_of == g).sum(), int))[0]
-        for g in range(3)
-    ]
-    assert cuts.tolist() == alone
-
-
 def test_a_group_that_nobody_ran_is_cut_in_the_middle():
     values = np.array([[0.2, np.nan], [0.9, np.nan]])
     assert best_cuts(values, np.array([0, 1]))[1] == 0.5
 
 
-def test_shares_above_the_cut_keep_the_means():
-    rng = np.random.default_rng(1)
-    values = rng.beta(1.5, 1.0, size=(40, 300))
-    right = binary(values, best_cuts(values, np.zeros(300, dtype=int))[np.zeros(300, dtype=int)])
-    assert np.abs(right.mean(axis=1) - values.mean(axis=1)).mean() < 0.03
-    plain = (values > 0.8).mean(axis=1)
-    assert np.abs(plain - values.mean(axis=1)).mean() > 0.1
-
-
 def test_scores_above_the_cut_are_right_those_at_it_wrong_and_missing_ones_missing():
     said = binary(np.array([[0.5, 0.51, np.nan, 0.0]]), np.array([0.5, 0.5, 0.5, 0.0]))
     np.testing.assert_array_equal(said, [[0, 1, np.nan, 0]])
-
-
-logits = st.floats(-60, 60)
-
-
-def log_logistic(x):
-    return -np.logaddexp(0.0, -x)
 
 
 @pytest.mark.parametrize("dimensions", [1, 3])
@@ -117,22 +85,3 @@ def test_expected_scores_lie_between_0_and_1_however_able_one_is(simulated):
     np.testing.assert_array_equal(far[0], 0.0)
     np.testing.assert_array_equal(far[1], 1.0)
     assert (model.information(np.array([[-1e4], [1e4]])) == 0).all()
-
-
-@given(logits, logits)
-def test_curvature_gives_a_parabola_below_the_likelihood(x, at):
-    bend = float(curvature(np.array([at]))[0])
-    parabola = log_logistic(at) + (x - at) / 2 - bend * (x**2 - at**2) / 2
-    # Below 0.001 the curvature is that at 0.001: the same to single precision.
-    assert parabola <= log_logistic(x) + 1e-9 * (1 + x**2)
-
-
-@given(logits)
-def test_the_parabola_touches_the_likelihood_with_its_slope(at):
-    bend = float(curvature(np.array([at]))[0])
-    slope = 1 / (1 + np.exp(at))  # of the log of the logistic function
-    assert 0.5 - bend * at == pytest.approx(slope, abs=1e-9)
-
-
-def test_curvature_keeps_single_precision():
-    assert curvature(np.array([0.0, 2.0], dtype=np.float32)).dtype == np.float32

@@ -43,6 +43,7 @@ def of_girth(girth, values):
     return a, -a * b, girth.ability_eap(answers, b, a)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:girth.*")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:scipy.*")
 def test_as_well_as_by_girth(simulated, girth):

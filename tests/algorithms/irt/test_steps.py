@@ -1,10 +1,7 @@
 """Abilities from items of one's own, and the items that tell most of them."""
 
-from functools import partial
-
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from fewbench.algorithms.irt import IrtAbilities, ItemResponse
@@ -36,16 +33,6 @@ def answered(model, n_models=7, n=12, seed=1):
 def log_posterior(theta, model, items, right):
     chance = model.expected(np.array([[theta]]), items)[0]
     return float((right * np.log(chance) + (1 - right) * np.log(1 - chance)).sum() - theta**2 / 2)
-
-
-def test_the_top_of_the_log_posterior():
-    model = made()
-    items, right = answered(model)
-    found = most_likely_abilities(model, items, right)
-    for row, theta in enumerate(found):
-        posterior = partial(log_posterior, model=model, items=items[row], right=right[row])
-        top = minimize_scalar(lambda x: -posterior(x), bounds=(-9, 9), options={"xatol": 1e-9})  # noqa: B023
-        assert theta == pytest.approx(top.x, abs=1e-6)
 
 
 def test_as_the_engine_has_it():
@@ -89,30 +76,6 @@ def test_no_answers_is_the_prior():
     none = np.empty((2, 0), dtype=np.intp)
     assert most_likely_abilities(made(), none, np.empty((2, 0))).tolist() == [0.0, 0.0]
     assert standard_errors(made(), none, np.zeros(2)).tolist() == [1.0, 1.0]
-
-
-def test_all_right_on_a_thousand_items_is_finite_and_high():
-    model = made(1000, seed=3)
-    model = ItemResponse(np.abs(model.discrimination), model.intercept, NOBODY)
-    items = np.arange(1000)[None]
-    high = most_likely_abilities(model, items, np.ones((1, 1000)))
-    low = most_likely_abilities(model, items, np.zeros((1, 1000)))
-    assert np.isfinite([high, low]).all()
-    assert high > 2 > -2 > low
-
-
-def test_the_most_informative_by_the_plain_formula():
-    model = made()
-    theta, run = np.array([-1.0, 0.3, 2.0]), np.zeros((3, 60), dtype=bool)
-    run[:, ::3] = True
-    for n in (1, 4):
-        found = most_informative(model, theta, run, n)
-        assert found.shape == (3, n)
-        for row, x in enumerate(theta):
-            a = model.discrimination[:, 0]
-            chance = 1 / (1 + np.exp(-(a * x + model.intercept)))
-            tells = {i: a[i] ** 2 * chance[i] * (1 - chance[i]) for i in range(60) if i % 3}
-            assert found[row].tolist() == sorted(tells, key=lambda i: -tells[i])[:n]
 
 
 def test_of_equal_items_the_first_and_none_twice():

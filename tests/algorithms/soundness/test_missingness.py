@@ -100,14 +100,6 @@ def test_how_unlikely_a_difference_is():
         assert found.p_easier[0] <= 12 * p + 0.05
 
 
-def test_shares():
-    values, _ = rows(1, 3)
-    values[1, :25] = np.nan
-    found = missingness(values, TASKS)
-    assert found.by_model.tolist() == [0.0, 25 / 300, 0.0]
-    assert found.by_task[1].tolist() == [0.5, 0, 0, 0, 0, 0]
-
-
 @pytest.mark.parametrize(
     "values",
     [

@@ -13,7 +13,7 @@ from fewbench.bento import (
     read_chooser,
     select_tasks,
 )
-from fewbench.bento.judgement import anchor_ratio, judge
+from fewbench.bento.judgement import anchor_ratio
 from fewbench.errors import StudyError
 from fewbench.show.html import write_report
 from fewbench.study.metrics import nrmse
@@ -66,16 +66,6 @@ def test_facts_and_chosen(transfer, known):
         assert set(row["chosen"]) == set(row["tasks"]) & set(selection.tasks)
     tasks = sorted(task for row in values["clusters"] for task in row["tasks"])
     assert tasks == sorted(transfer.tasks)
-
-
-def test_the_judgement_is_judge_s(transfer, known):
-    selection = select("bento-sim", transfer)
-    values = TaskAnalysis(selection, known, transfer).to_dict()["judgement"]
-    expected = judge(known, known.positions(selection.tasks), selection.seed)
-    assert values["nrmse"] == expected.nrmse
-    assert values["random_tasks"]["percentile"] == expected.random_tasks.percentile
-    assert values["random_questions"]["questions"] == selection.questions
-    assert [row["model"] for row in values["models"]] == list(known.models)
 
 
 def test_the_anchor_is_the_measured_model_or_a_named_one(transfer, known):

@@ -28,29 +28,6 @@ def of_two(scores=TWO, models=("a", "b"), tasks=("x", "y", "z"), sizes=TWO_SIZES
     return TaskResults(np.array(scores, dtype=float), models, tasks, np.array(sizes), **more)
 
 
-def test_full_and_reduced_scores_by_questions_and_by_tasks():
-    by_questions, by_tasks = of_two(), of_two(weigh="tasks")
-    np.testing.assert_allclose(by_questions.weights, [0.1, 0.3, 0.6])
-    np.testing.assert_allclose(by_questions.full, [0.02 + 0.12 + 0.54, 0.2])
-    np.testing.assert_allclose(by_tasks.full, [0.5, 1 / 3])
-    chosen = np.array([2, 0])
-    np.testing.assert_allclose(by_questions.reduced(chosen), [(54 + 2) / 70, 5 / 70])
-    np.testing.assert_allclose(by_tasks.reduced(chosen), [0.55, 0.25])
-    np.testing.assert_allclose(by_tasks.reduced(np.array([0, 0, 2])), [1.3 / 3, 1 / 3])
-    np.testing.assert_allclose(by_questions.reduced(np.arange(3)), by_questions.full)
-
-
-@pytest.mark.parametrize("average", ["micro", "macro"])
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_of_single_questions(average, missing):
-    scores = simulate(7, 50, 4, seed=2, missing=missing).averaged(average)
-    found = TaskResults.of_scores(scores)
-    np.testing.assert_allclose(found.full, scores.full_scores())
-    assert found.weigh == ("questions" if average == "micro" else "tasks")
-    assert found.questions is scores
-    assert found.sizes.sum() == 50
-
-
 def test_a_mean_that_rounds_to_more_than_1_is_1():
     assert of_two(scores=[[1 + 1e-15, 1, 1], [0, 0.5, 0]]).full[0] == pytest.approx(1)
 

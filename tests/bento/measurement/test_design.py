@@ -107,17 +107,6 @@ def test_what_is_added_changes_nothing_else(made, data):
     assert shown(turned) == shown(design)
 
 
-@given(tasks())
-def test_all_sources_are_asked_the_same(made):
-    design = designed(made)
-    by_source = {}
-    for seed, source, target, one in asked(design):
-        by_source.setdefault((seed, target), {}).setdefault(source, []).append(one)
-    for of in by_source.values():
-        assert len({tuple(ids) for ids in of.values()}) == 1
-        assert set(of) == set(design.names)
-
-
 def test_sets_that_are_set_aside_share_nothing_as_long_as_they_last(task):
     design = designed((task("a", 30), task("b", 8)), seeds=6, sets=4, questions=None)
     a = [{e.id for e in design.exemplars_of(0, seed)} for seed in range(6)]

@@ -5,7 +5,6 @@ import os
 import time
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from fewbench.bento.measurement.answers import ANSWERED, EMPTY, MeasuredAnswer
@@ -74,16 +73,6 @@ def test_it_is_on_the_disk_at_the_end_and_about_once_a_second(folder, design, mo
             journal.append(request, MeasuredAnswer(1.0, "B"))
         assert len(synced) == 2
     assert synced[-1] == (folder / "answers.jsonl").stat().st_size
-
-
-def test_what_is_read_is_what_was_told(folder, design):
-    made = design()
-    told = fill(folder, made)
-    again = kept(folder, made)
-    assert again.complete
-    np.testing.assert_array_equal(again.values, told.values)
-    np.testing.assert_array_equal(again.values, [value_of(r) for r in made.requests()])
-    assert (again.prompt, again.completion) == (10 * len(made), len(made))
 
 
 @pytest.mark.parametrize("cut", [1, 5, 40])

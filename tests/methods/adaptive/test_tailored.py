@@ -71,14 +71,6 @@ def test_a_budget_within_the_probe_set_asks_once():
     assert all(np.array_equal(items, said.items[0]) for items in said.items)
 
 
-def test_a_target_alone_keeps_company_with_the_sources():
-    sources, targets = tables(1)
-    among_targets = replay(Tailored(), sources, targets, 20, 0)
-    among_sources = replay(Tailored(company="sources"), sources, targets, 20, 0)
-    assert np.array_equal(among_targets.items[0], among_sources.items[0])
-    assert among_targets.scores == among_sources.scores
-
-
 def test_item_expectations_make_the_scores():
     sources, targets = tables(n_tasks=3)
     for average in ("micro", "macro"):

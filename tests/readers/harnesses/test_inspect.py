@@ -46,19 +46,6 @@ def only(name, **wants):
 
 
 class TestWholeRuns:
-    @pytest.mark.parametrize("model", ["toy/model-a", "toy/model-b"])
-    @pytest.mark.parametrize(
-        ("task", "metric"), [("toy_capitals", "choice"), ("toy_sums", "match")]
-    )
-    def test_scores_in_the_order_of_the_data(self, model, task, metric):
-        (run,) = [one for one in runs_in("full") if (one.model, one.task) == (model, task)]
-        assert run.numbers(metric).tolist() == expected(model, task)
-        items = TOY["tasks"][task]
-        assert run.columns["own_id"].tolist() == [item["id"] for item in items]
-        assert run.columns["position"].tolist() == list(range(len(items)))
-        assert run.is_whole
-        assert run.notes == ()
-
     def test_an_item_is_what_it_says(self):
         choice, free = runs_in("full")[:2]
         for item, content in zip(CAPITALS, choice.columns["content"], strict=True):

@@ -69,13 +69,6 @@ class TestTable:
         yes_no = scores.values[:, task == "toy_yes_no"]
         assert yes_no.tolist() == [[0, *[1] * 9], [0, 1, 1, 0, 1, 0, 1, 1, 0, 1]]
 
-    def test_summaries_agree(self, excel):
-        for run in runs_of(FIXTURES / "xlsx"):
-            status = json.loads((run.path.parent / "status.json").read_text())
-            said = next(iter(status["datasets"][run.task]["metrics"].values()))
-            mean = run.numbers(run.metrics[0]).mean()
-            assert pytest.approx(mean) in (said, said / 100)
-
     def test_turned_options_are_one_item_right_at_every_turn(self, excel):
         by_model = {
             run.model: run
