@@ -47,6 +47,19 @@ def test_ranges_of_ranks_hold_together_and_chances_are_honest(sources, targets, 
     assert "<table" in found._repr_html_()
 
 
+def test_the_printed_table_has_the_items_run(sources, targets, play):
+    names = targets.model_ids[:3]
+    evaluation = Evaluation(sources, "random", 30, names)
+    play(evaluation)
+    found = fewbench.rank(evaluation)
+    (table,) = next(part.tables for part in found.page().sections if part.id == "places")
+    titles = [title for title, _ in table.head]
+    shown = {title: [row[titles.index(title)] for row in table.rows] for title in titles}
+    assert shown["Items run"] == ["30"] * 3
+    assert shown["Rank"] == [str(one.rank) for one in found.targets]
+    assert shown["Range"] == [f"{one.rank_low} to {one.rank_high}" for one in found.targets]
+
+
 def test_the_history_has_the_runs_by_date_and_how_scores_changed(sources, targets, play, tmp_path):
     runs, scale = [], Scale(0, 100)
     for at, name in enumerate(targets.model_ids[:3]):

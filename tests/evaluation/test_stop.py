@@ -59,6 +59,19 @@ def test_a_narrow_interval_ends_the_run(sources, targets, tmp_path):
     assert Evaluation.open(tmp_path, sources).ask() == {}
 
 
+def test_a_width_ends_no_run_before_ten_answers(targets):
+    """Constants.md says so: with fewer, an interval is narrow by chance."""
+    evaluation = Evaluation(
+        targets.benchmark, "random", targets=["model-20"], stop=Stop(half_width=0.45)
+    )
+    ended = []
+    while not ended or not ended[-1]:
+        (item,) = evaluation.ask(at_most=1)["model-20"]
+        evaluation.tell("model-20", {item: 1.0})
+        ended.append(evaluation.is_narrow("model-20"))
+    assert ended == [False] * 9 + [True]
+
+
 def test_a_half_width_is_on_the_scale_of_the_scores(sources, targets):
     """Marks from 0 to 10: half a mark ends a run where .05 ends that of shares."""
     answered = []

@@ -30,7 +30,7 @@ from fewbench.methods.base import AUTO
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources, source_models
 from fewbench.show.page import Page
-from fewbench.uncertainty.intervals import FEWEST
+from fewbench.uncertainty.intervals import FEWEST_TO_STOP
 from fewbench.uncertainty.sampling import check_level
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ class Evaluation:
             items = self._choosing.affordable(target, self._due(target))
             if self.stop.half_width is not None and self.next_repeat(target) == 1:
                 answered = len(self.record.answered(target))
-                items = items[: max(FEWEST, round(STEP * answered))]
+                items = items[: max(FEWEST_TO_STOP, round(STEP * answered))]
             if len(items):
                 asked[target] = self.scores.item_ids[items[:at_most]].tolist()
         return asked
@@ -497,7 +497,7 @@ class Evaluation:
 
     def is_narrow(self, target: str) -> bool:
         """Whether a target's interval is so narrow that the limit on its half width is reached."""
-        if self.stop.half_width is None or len(self.record.answered(target)) < FEWEST:
+        if self.stop.half_width is None or len(self.record.answered(target)) < FEWEST_TO_STOP:
             return False
         return self.estimating.is_narrow(target)
 

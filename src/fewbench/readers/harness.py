@@ -1,8 +1,8 @@
 """The interface of a harness reader: it finds result files and reads them into runs.
 
 A run holds one model's answers to one task, in the same form for every harness. A reader fills
-`Rows` row by row and turns them into a `Run`. All later steps (which run counts, which metric, how
-runs join) do not depend on the harness.
+`Rows` row by row and turns them into a `LogRun`. All later steps (which run counts, which metric,
+how runs join) do not depend on the harness.
 """
 
 import hashlib
@@ -171,7 +171,7 @@ class LogRun:
 
 @dataclass
 class Rows:
-    """Rows of a result file, collected one by one and turned into a `Run`.
+    """Rows of a result file, collected one by one and turned into a `LogRun`.
 
     `place_word` is the word for a place in the file: line, row, sample …
 
@@ -294,7 +294,7 @@ class Rows:
                 self.options.append(options)
 
     def run(self, model: str, task: str, **known: Any) -> LogRun:
-        """Return the rows as a run; `known` sets further fields of `Run`.
+        """Return the rows as a run; `known` sets further fields of `LogRun`.
 
         Raises
         ------

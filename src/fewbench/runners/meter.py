@@ -11,7 +11,9 @@ from fewbench.evaluation.journal import Ran
 from fewbench.evaluation.opening import COST
 from fewbench.runners.batches import spent_on
 from fewbench.runners.result import Spent
-from fewbench.uncertainty.intervals import FEWEST
+
+FIRST = 10
+"""Items of a first batch, and answers from which costs that no answer reports end a run."""
 
 
 class Meter:
@@ -94,7 +96,7 @@ class Meter:
         answered, spent = self.n_runs(target), self.spent([target])
         most = [] if self._batch is None else [self._batch]
         if not answered:  # a first batch may show that scores are on the wrong scale
-            most.append(FEWEST)
+            most.append(FIRST)
         affordable = []
         if stop.cost is not None and (spent.cost or COST not in self._evaluation.scores.items):
             affordable.append(n_open if spent.cost else 1)
@@ -104,7 +106,7 @@ class Meter:
         most += [max(1, min(int(n - math.sqrt(n)), 2 * answered)) for n in affordable]
         if stop.seconds is not None:
             used = spent.model_seconds if of_all else 0.0
-            most.append(max(1, int((stop.seconds - used) * of_all / used)) if used else FEWEST)
+            most.append(max(1, int((stop.seconds - used) * of_all / used)) if used else FIRST)
         return min(most, default=None)
 
     def end_of_all(self, target: str) -> tuple[str, bool] | None:
@@ -114,7 +116,7 @@ class Meter:
         """
         stop = self._stop
         answered = max(1, self.n_runs(target))
-        if answered >= FEWEST and stop.items is None and (silent := self.silent_limits()):
+        if answered >= FIRST and stop.items is None and (silent := self.silent_limits()):
             problem = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
             ended = f"{problem}, so the limit on {silent[0]} cannot be kept", True
         else:

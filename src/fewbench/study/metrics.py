@@ -89,7 +89,7 @@ class Metric:
         of these; "share" (0 to 1, shown in percent); "correlation" (-1 to 1); "rank"; "s"; "items".
     meaning : str
     function : callable, optional
-        Returns the metric of `Judged`, shape (rows,). None for what is measured otherwise.
+        Returns the metric of `TargetScores`, shape (rows,). None for what is measured otherwise.
 
     Raises
     ------

@@ -22,7 +22,7 @@ EXTREME = 0.05
 NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a standard normal."""
 TINY = 1e-9
-FEWEST = 10
+FEWEST_TO_STOP = 10
 """Fewest answers before a half width may end the run."""
 LOOKS = 0.7
 """Share of the misses that an interval may have where it ends the run, so that with all looks there

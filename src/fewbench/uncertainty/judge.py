@@ -46,7 +46,7 @@ from fewbench.uncertainty.held_out import (
     units_of,
 )
 from fewbench.uncertainty.intervals import (
-    FEWEST,
+    FEWEST_TO_STOP,
     NORMAL,
     TINY,
     Kind,
@@ -144,7 +144,7 @@ class Judge:
         For a run that stops at a half width, the level allows for the repeated looks (`at_looks`).
         """
         uncertainty = self._of_answers(score)
-        if self.half_width is None or len(score.answers.items) < FEWEST:
+        if self.half_width is None or len(score.answers.items) < FEWEST_TO_STOP:
             return uncertainty
         at_end = at_looks(uncertainty)
         low, high = at_end.interval(self.level)
