@@ -9,9 +9,9 @@ import pytest
 
 import fewbench
 from fewbench.errors import FewbenchError, RunError
-from fewbench.evaluation import Stop
+from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.command import CommandRunner
-from fewbench.runners.driving import run_with
+from fewbench.runners.driving import Answered, Runner, run_with
 from fewbench.runners.function import FunctionRunner
 from fewbench.runners.run import Run
 from fewbench.scores import Scores
@@ -246,3 +246,22 @@ if WHEN == "at the end":
     with pytest.raises(RunError, match=f"two answers: score 1, then {then}") as found:
         run_program(runner, n=8, batch=4)
     assert "--correct" in found.value.hint
+
+
+def test_an_item_without_a_score_in_a_table_of_answers_is_skipped_and_named():
+    """As logs of a harness are taken; a row that is empty is a try like any other."""
+    (name,), tries = NEW.model_ids, []
+    bad = Evaluation(SOURCES, "random", 8, [name]).ask()[name][2]
+
+    class Tables(Runner):
+        name = "tables"
+
+        def answer(self, target, items):
+            tries.extend(item for item in items if item == bad)
+            table = NEW.take(items=NEW.positions(items))
+            values = np.where(table.item_ids == bad, np.nan, table.values)
+            return Answered() if list(items) == [bad] else Answered(table.changed(values=values))
+
+    found = run_with(Tables(), SOURCES, "random", 8, targets=[name]).targets[name]
+    assert (found.items_run, found.failed) == (7, {bad: "no answer and no reason given"})
+    assert len(tries) == 3
