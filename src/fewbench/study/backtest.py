@@ -35,7 +35,7 @@ Measure = Literal["error", "half_width", "difference"]
 of the difference of two targets."""
 STEPS = 4
 """Budgets on a ladder."""
-AROUND = 1.4
+AROUND = 1.25
 """Ratio of the budgets around one that was found."""
 SAVING = 30
 """The least budget of a ladder is plain random sampling's need divided by this."""

@@ -100,11 +100,13 @@ class Gaussian:
 
     def one_step_ahead(self, items: IntArray, answers: FloatArray) -> FloatArray:
         """Return the Bernoulli log score of each answer, predicted from those before it."""
+        from scipy.linalg import solve_triangular
+
         of_items = self.factors[:, items].astype(np.float64)
         lower = np.linalg.cholesky(of_items.T @ of_items + np.diag(self.noise[items]))
         # The Cholesky factor whitens answer by answer: entry i is the error given the answers
         # before it, over its standard deviation, which stands on the diagonal.
-        off = np.diag(lower) * np.linalg.solve(lower, answers - self.mean[items])
+        off = np.diag(lower) * solve_triangular(lower, answers - self.mean[items], lower=True)
         return bernoulli(answers, answers - off)
 
 
