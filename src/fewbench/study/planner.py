@@ -140,6 +140,8 @@ class Planner:
 
     def _held(self, name: str, n: int, every: Sequence[int], most: int) -> HeldOut | None:
         method, looks = find_method(name), [n]
+        if method.plain_sampling and self.table.counts_equally:
+            return None  # its intervals need none
         if method.extends:
             n, looks = every[-1], list(every)
         few = 1 if most < MOST_JUDGED else None

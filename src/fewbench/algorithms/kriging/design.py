@@ -9,6 +9,7 @@ All candidates are judged in single precision, which is most of the time. Its ro
 one processor to the next, so those that come near the best are judged again in double precision.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,14 +37,14 @@ class VarianceReduction:
 
     def __init__(self, model: Gaussian, items: IntArray, room: int) -> None:
         factors, noise = model.factors, model.noise
-        self._model, self._items = model, items
+        self._model = model
         self._factors, self._noise = factors, noise
         wanted = model.wanted_factors[:, 0]
-        self._covariance, self._variance = model.covariance, model.variance
+        self._covariance, self._variance = model.covariance.copy(), model.variance.copy()
         self.left = float(wanted @ wanted + model.wanted_noise[0])
         n = len(items)
         self._rows = np.zeros((n + room, factors.shape[1]), dtype=factors.dtype)
-        self._used = n
+        self._items, self._used = np.concatenate([items, np.zeros(room, dtype=np.intp)]), n
         # In double precision, for as many items as were needed so far.
         self._exact = np.zeros((0, len(factors))), np.zeros((0, 0))
         if n:
@@ -54,8 +55,8 @@ class VarianceReduction:
             rows = turned.astype(factors.dtype) @ columns
             along = turned @ self._covariance[items]
             self._rows[:n] = rows
-            self._covariance = self._covariance - along @ rows
-            self._variance = self._variance - np.einsum("nj,nj->j", rows, rows)
+            self._covariance -= along @ rows
+            self._variance -= np.einsum("nj,nj->j", rows, rows)
             self.left = max(self.left - float(along @ along), 1e-12)
 
     def gains(self) -> FloatArray:
@@ -65,7 +66,7 @@ class VarianceReduction:
 
     def exact_gains(self, items: IntArray) -> FloatArray:
         """Return the gains of some items in double precision, shape (n,)."""
-        model, taken = self._model, self._items
+        model, taken = self._model, self._items[: self._used]
         of_taken, turned = self._exact = self._extended()
         weights, wanted = model.weights[0], model.wanted_factors[:, 0]
         along = turned @ (of_taken @ wanted + self._noise[taken] * weights[taken])
@@ -79,10 +80,10 @@ class VarianceReduction:
     def _extended(self) -> tuple[FloatArray, FloatArray]:
         """Return the factors of the taken items, and the inverse of their Cholesky factor."""
         of_old, turned = self._exact
-        n, done = len(self._items), len(of_old)
+        n, done = self._used, len(of_old)
         if n == done:
             return self._exact
-        new = self._items[done:]
+        new = self._items[done:n]
         of_new = self._factors[:, new].T.astype(np.float64)
         cross = turned @ (of_old @ of_new.T)
         rest = of_new @ of_new.T + np.diag(self._noise[new] + 1e-9) - cross.T @ cross
@@ -94,18 +95,18 @@ class VarianceReduction:
 
     def take(self, item: int) -> None:
         """Condition on one more item."""
-        self._items = np.append(self._items, item)
         # One more row of the Cholesky factor: the other rows stay as they are.
-        column = self._factors[:, item] @ self._factors
-        column[item] += self._noise[item]
+        row = self._factors[:, item] @ self._factors
+        row[item] += self._noise[item]
         used = self._rows[: self._used]
-        column = column - used[:, item] @ used
-        row = column / np.sqrt(max(float(column[item]), 1e-10))
-        along = float(self._covariance[item]) / np.sqrt(max(float(self._variance[item]), 1e-10))
-        self._rows[self._used] = row
+        row -= used[:, item] @ used
+        row /= math.sqrt(max(float(row[item]), 1e-10))
+        along = float(self._covariance[item]) / math.sqrt(max(float(self._variance[item]), 1e-10))
+        self._rows[self._used], self._items[self._used] = row, item
         self._used += 1
-        self._covariance = self._covariance - along * row
-        self._variance = np.maximum(self._variance - row**2, 1e-10)
+        self._covariance -= along * row
+        self._variance -= row**2
+        np.maximum(self._variance, 1e-10, out=self._variance)
         self.left = max(self.left - along**2, 1e-12)
 
 
