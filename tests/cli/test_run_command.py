@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fewbench import save_scores
@@ -233,6 +234,13 @@ def test_a_share_of_the_items_stays_as_tasks_are_added(cli, ok, tmp_path):
     assert "note: 40 new items of the scores: 'r0'" in said.err
     for _ in range(2):
         assert "Estimated from 25 of 240 items" in run("-n", "10%").out
+    joined = cli("start", "items.csv", "-m", "fewbench", "-n", "10%", "-o", "run", "-t", "b")
+    assert joined.code == 0, joined.err
+    table = pd.read_csv("items.csv").assign(cohort=[0] * 200 + [1] * 40)
+    table.to_csv("items.csv", index=False)  # a new run whose items came at two times
+    for _ in range(2):
+        assert "Estimated from 40 of 240 items" in run("-n", "10%", "--fresh").out
+        assert run("-n", "10%").code == 0
 
 
 def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):

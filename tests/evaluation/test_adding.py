@@ -233,6 +233,19 @@ def test_a_run_without_answers(tmp_path):
         add(tmp_path / "run")
 
 
+def test_a_run_whose_answers_were_all_removed(tmp_path):
+    sources = WHOLE.take(models=range(7))
+    begun = Evaluation(sources, "fewbench", 30, ["new"])
+    begun.save(tmp_path)
+    items = begun.ask()["new"]
+    begun.tell("new", dict.fromkeys(items, 1.0))
+    left = sources.take(items=np.flatnonzero(~np.isin(sources.item_ids, items)))
+    evaluation = Evaluation.open(tmp_path, left)
+    evaluation.skip("new", evaluation.ask()["new"][:1])  # the removal is in the journal now
+    with pytest.raises(EvaluationError, match="no answers of 'new'"):
+        add(tmp_path, left)
+
+
 def test_a_run_whose_table_is_not_known(tmp_path):
     run = ran(tmp_path / "run", 7, table=WHOLE.take(models=np.arange(5)))
     with pytest.raises(EvaluationError, match="no table of scores to add to"):

@@ -94,8 +94,13 @@ def test_a_subset_that_does_not_fit(sources, two_rounds):
     with pytest.raises(EvaluationError, match="the subset has 6 items, but the budget is 5"):
         Evaluation(sources, "random", 5, subset=subset)
     moved = subset.model_copy(update={"items": tuple(map(str, sources.item_ids[:6]))})
-    with pytest.raises(EvaluationError, match="a random sample of the items of other scores"):
+    with pytest.raises(EvaluationError, match="a random sample that these scores would not give"):
         Evaluation(sources.take(models=np.arange(9)), "random", 6, subset=moved)
+    half = sources.take(items=range(sources.n_items // 2))
+    own = Subset(items=tuple(half.item_ids[:6]), chances=(6 / half.n_items,) * 6)
+    given = Evaluation(half, "aipw", 6, subset=own).subset
+    with pytest.raises(EvaluationError, match="a random sample that these scores would not give"):
+        Evaluation(sources, "aipw", 6, subset=given)
     with pytest.raises(ScoresError, match="'nope'"):
         Evaluation(sources, "random", 1, subset=Subset(items=("nope",)))
     with pytest.raises(EvaluationError, match="takes no given subset"):

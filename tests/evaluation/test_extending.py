@@ -154,6 +154,17 @@ def test_scores_given_after_it_may_have_lost_items(table, tmp_path, n_sources):
         assert "5 items left the scores" in " ".join(now.notes)
 
 
+def test_scores_of_a_different_benchmark_are_refused_after_it(table, tmp_path):
+    begun(table, tmp_path, parts(table))
+    names = {name: f"other-{name}" for name in table.item_ids}
+    other = table.changed(items=table.items.rename(index=names))
+    for n_items in (len(parts(table)), 400):
+        with pytest.raises(EvaluationError, match=f"none of the {n_items} items"):
+            Evaluation.open(tmp_path / "run", other)
+        if n_items < 400:
+            extend(tmp_path / "run", table.benchmark)
+
+
 def test_two_extensions_at_once_are_one(table, tmp_path, monkeypatch):
     """A folder that another process extends before the lock is taken is not extended again."""
     begun(table, tmp_path, parts(table))

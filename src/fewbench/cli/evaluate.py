@@ -112,6 +112,7 @@ def start(
     workers
         Number of processes that measure the method's error.
     """
+    from fewbench.evaluation.changes import share_of_start
     from fewbench.evaluation.journal import HEADER, Journal
     from fewbench.methods import Subset
     from fewbench.methods.base import AUTO
@@ -141,7 +142,8 @@ def start(
         method, budget, seed = provenance.method, str(provenance.budget), provenance.seed
         average = average or provenance.average
     scores = load(scores_path, average, items=True)
-    stop = stop_of(budget, scores, half_width=half_width, level=level, cost=cost)
+    size = share_of_start(output, budget, scores) if joins and budget is not None else budget
+    stop = stop_of(size, scores, half_width=half_width, level=level, cost=cost)
     assert stop is not None
     names = target or ["target"]
     size = f"{counted(scores.n_models, 'source model')} × {counted(scores.n_items, 'item')}"

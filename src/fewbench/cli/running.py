@@ -35,7 +35,7 @@ from fewbench.cli.outputs import (
 )
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.changes import started_with
+from fewbench.evaluation.changes import share_of_start
 from fewbench.evaluation.journal import HEADER
 from fewbench.runners.progress import ProgressLine
 from fewbench.runners.run_folder import renew
@@ -162,10 +162,11 @@ class RunOptions:
         RunError if there are none, or one is not possible.
         """
         seconds = None if self.minutes is None else 60 * self.minutes
-        if self.budget is not None and not self.fresh:  # a share is one of the items of the start
-            scores = started_with(self.output) or scores
+        size = self.budget
+        if size is not None and not self.fresh:
+            size = share_of_start(self.output, size, scores)
         return stop_of(
-            self.budget, scores, is_needed=self.items_of is None, half_width=self.half_width,
+            size, scores, is_needed=self.items_of is None, half_width=self.half_width,
             level=self.level, cost=self.cost, tokens=self.tokens, seconds=seconds,
         )  # fmt: skip
 

@@ -212,7 +212,8 @@ def on_common_items(
         f"{some((f'{n:,} more' for n in beyond), quotes=False)} left out"
     )
     restricted = [each.on_items(common) for each in evaluations]
-    return restricted, None if scores is None else parts[-1], (note,)
+    # Without others, the items are the same in a different order.
+    return restricted, None if scores is None else parts[-1], (note,) if beyond else ()
 
 
 def _same_benchmark(first: Scores, other: Scores) -> bool:

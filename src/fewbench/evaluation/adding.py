@@ -156,14 +156,15 @@ class _Run:
         targets = targets_of(header, every)
         told = (entry.items for entry in every if isinstance(entry, Told))
         items = pd.Index(dict.fromkeys(chain.from_iterable(told)))
-        if not len(items):
+        entries = list(part_of(every, items, targets))  # without removed items
+        if not any(isinstance(entry, Told) for entry in entries):
             raise EvaluationError(
                 f"{folder}: no answers of {some(targets)}",
                 hint="run the items that fewbench ask lists, and record the answers",
             )
         answered = Benchmark(pd.DataFrame({"task": NO_TASK}, index=items))
         ledger = Ledger(as_sources(answered), targets)
-        ledger.carry(part_of(every, items, targets))
+        ledger.carry(entries)
         return cls(journal, header, ledger, items.to_numpy())
 
     @property

@@ -18,8 +18,8 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray
 from fewbench.errors import EvaluationError, MissingFileError
-from fewbench.evaluation.journal import Entry, Header, Told
-from fewbench.evaluation.opening import BENCHMARK, COST, SCORES
+from fewbench.evaluation.journal import Entry, Header, Journal, Told
+from fewbench.evaluation.opening import BENCHMARK, COST, SCORES, count_items
 from fewbench.scores import Scores, open_saved, save_scores
 from fewbench.scores.benchmark import CLUSTER, COHORT, WEIGHT, changed_items
 from fewbench.scores.roles import as_sources, is_added, source_models
@@ -138,7 +138,8 @@ def started_scores(
         shared = kept.items.index.intersection(scores.items.index, sort=False)
         is_same = not _are_corrected(kept.items.loc[shared], scores.items.loc[shared]).any()
         removed, is_older = _removed(kept, scores)
-        if has_more and is_same and (kept.n_models or is_older):
+        has_own = kept.n_models or (is_older and not scores.n_models)
+        if len(shared) and has_more and is_same and has_own:
             # A table that grew by runs, items or sources that joined: it keeps its own.
             scores = kept.take(
                 items=kept.positions(kept.items.index.difference(removed, sort=False))
@@ -162,12 +163,19 @@ def keep_items(scores: Scores, folder: Path) -> None:
     save_scores(as_sources(scores.benchmark), folder / ITEMS)
 
 
-def started_with(folder: Path) -> Scores | None:
-    """Return the items that the evaluation of a folder was started with, None without one."""
-    if not (folder / ITEMS).exists():
-        return None
-    items = open_saved(folder / ITEMS)
-    return items.take(items=np.flatnonzero(items.cohort_of == items.cohort_of.min()))
+def share_of_start(folder: Path, size: str, scores: Scores | None) -> str:
+    """Return the items of a share as the evaluation of a folder counted them, if it has one.
+
+    The share is one of the items of the start: those that came later change no limit.
+    """
+    if not size.strip().endswith("%") or not (folder / ITEMS).exists():
+        return size
+    items, limit = open_saved(folder / ITEMS), Journal(folder).header().limits.items
+    for last in np.unique(items.cohort_of):
+        part = items.take(items=np.flatnonzero(items.cohort_of <= last))
+        if count_items(size, part) == limit:
+            return str(limit)
+    return str(count_items(size, scores))
 
 
 def model_hashes(scores: Scores) -> dict[str, str]:

@@ -276,7 +276,7 @@ def _with_items(
     items = (*subset.items, *table.item_ids[places].tolist())
     chances: FloatArray = drawing.chances[table.positions(items)]
     over = table.item_weights[table.positions(items)] / chances
-    is_even = np.ptp(chances) < 1e-9
+    is_even = subset.weights is None and np.ptp(chances) < 1e-9
     return subset.model_copy(
         update={
             "items": items,

@@ -278,10 +278,12 @@ def check_subset(
         )
     if method.plain_sampling or subset.is_sample:  # of all items as they were
         again = method.selector.select(scores, wanted.budget, wanted.seed)
-        if (again.items, again.chances) == (subset.items, subset.chances):
+        same = (again.items, again.chances) == (subset.items, subset.chances)
+        if same and not isinstance(method.selector, Given):  # which returns what it was given
             return again.model_copy(update={"provenance": wanted})
         raise EvaluationError(
-            "the subset is a random sample of the items of other scores",
+            "the subset is a random sample that these scores would not give: their items, weights "
+            "or source models differ from those it was drawn with",
             hint="use those scores, or draw the items again: most stay the same",
         )
     note = "the items were chosen from other scores: others may suit these source models better"

@@ -49,19 +49,28 @@ def read_amounts(values: Iterable[object]) -> FloatArray:
     --------
     >>> read_amounts([2, "0.5", "$0.0044", "free"]).tolist(), read_amounts(["1 $", "1 €"]).tolist()
     ([2.0, 0.5, 0.0044, nan], [nan, nan])
-    >>> read_amounts(["1.5k", "800", "2 M"]).tolist()
-    [1500.0, 800.0, 2000000.0]
+    >>> read_amounts(["1.5k", "800", "2 M"]).tolist(), read_amounts(["$1.5k", "$800"]).tolist()
+    ([1500.0, 800.0, 2000000.0], [1500.0, 800.0])
+    >>> read_amounts(["1.5k tokens", "800 tokens"]).tolist()
+    [1500.0, 800.0]
     """
     column = pd.Series(list(values), dtype=object)
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, copy=True)
     matches = {at: AMOUNT.fullmatch(str(column[at])) for at in np.flatnonzero(np.isnan(numbers))}
     found = {at: match for at, match in matches.items() if match is not None}
-    units = {at: match["before"] or (match["after"] or "").strip() for at, match in found.items()}
-    if len({"" if unit in THOUSANDS else unit for unit in units.values()}) == 1:
-        for at, match in found.items():
-            number = pd.to_numeric(match["number"], errors="coerce")
-            numbers[at] = number * THOUSANDS.get(units[at], 1.0)
+    parts = {at: _with_factor(match) for at, match in found.items()}
+    if len({unit for _, unit in parts.values()}) == 1:
+        for at, (factor, _) in parts.items():
+            numbers[at] = factor * pd.to_numeric(found[at]["number"], errors="coerce")
     return numbers
+
+
+def _with_factor(match: re.Match[str]) -> tuple[float, str]:
+    """Return what the number of an amount counts, and its unit: "k tokens" are 1000 tokens."""
+    first, _, rest = (match["after"] or "").strip().partition(" ")
+    if first in THOUSANDS:
+        return THOUSANDS[first], match["before"] or rest.strip()
+    return 1.0, match["before"] or " ".join([first, rest]).strip()
 
 
 def with_answer_costs(told: Scores, costs: Iterable[tuple[str, int, float]]) -> Scores:

@@ -197,6 +197,8 @@ class TestMetricAndFilter:
         assert import_results(logs.root, filter="flexible-extract").scores.n_models == 2
         with pytest.raises(ReaderError, match=r"__?b?.*no rows of filter 'strict-match'"):
             import_results(logs.root, filter="strict-match")
+        with pytest.raises(ReaderError, match="several choices of --filter"):
+            import_results(logs.root)  # not the first filter, which b lacks
 
     def test_lower_is_better_must_be_stated(self, logs):
         logs.write("a", "t", [logs.free(0, "x", 0.25)], higher=False)

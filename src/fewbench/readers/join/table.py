@@ -291,7 +291,9 @@ def _join_task(
     """Join one task. Return None if its metric or filter is undecided."""
     first = are_sources and all(run.harness in ORDERED for run in runs)
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
-    chosen = filters.name_for(name, named, first=first) if named else None
+    chosen = None
+    if named:
+        chosen = filters.name_for(name, named, first=first and _all_have(named, runs))
     decided = not named or chosen is not None
     if decided:
         runs = _under(chosen, runs)
@@ -302,6 +304,12 @@ def _join_task(
         return None
     runs = [_renamed(run, metric, metrics.named) for run in runs]
     return join_task(name, metric, chosen, runs, scale, same_model, key, trials)
+
+
+def _all_have(filters: Sequence[str], runs: list[LogRun]) -> bool:
+    """Whether all models have a run under the first of these filters."""
+    models = {run.model for run in runs if run.filter is not None}
+    return models == {run.model for run in runs if run.filter == filters[0]}
 
 
 def _renamed(run: LogRun, metric: str, named: Sequence[str]) -> LogRun:
