@@ -135,8 +135,7 @@ class Estimating:
                 better = "random" if len(estimate.tasks) < 2 else "random-stratified"
                 worse = (
                     f"for this target, the same number of random items would give a lower error "
-                    f"({unit.points(estimate.random.expected_error)}) and a narrower interval "
-                    f"(±{unit.points(estimate.random.half_width)}): run it with -m {better}"
+                    f"({unit.points(estimate.random.expected_error)}): run it with -m {better}"
                 )
                 warned = (*estimate.warnings, worse)
                 estimate = estimate.model_copy(update={"warnings": warned})
