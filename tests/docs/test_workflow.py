@@ -20,7 +20,7 @@ def test_the_workflow_of_the_page_on_decisions(tmp_path):
     steps = workflow["jobs"]["gate"]["steps"]
     script = steps[-1]["run"].replace("-n 320", "-n 20").replace("released-model", "model-12")
     save_scores(simulate(20, 40, seed=2), tmp_path / "scores.parquet")
-    (tmp_path / "answer.py").write_text(
+    (tmp_path / "my_eval.py").write_text(
         "import sys\nprint('item,score')\n"
         "for line in open(sys.argv[1]):\n    print(line.strip() + ',1')\n"
     )
