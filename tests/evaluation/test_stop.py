@@ -229,7 +229,15 @@ def test_a_run_that_a_cost_ends_estimates_without_bias():
 
 @pytest.mark.parametrize(
     ("cost", "number", "unit"),
-    [("75", 75, ""), ("75 $", 75, "$"), ("$7.5", 7.5, "$"), ("90s", 90, "s"), (75, 75, "")],
+    [
+        ("75", 75, ""),
+        ("75 $", 75, "$"),
+        ("$7.5", 7.5, "$"),
+        ("90s", 90, "s"),
+        ("1.5k $", 1500, "$"),
+        ("2k", 2000, ""),
+        (75, 75, ""),
+    ],
 )
 def test_a_cost_may_name_its_unit(cost, number, unit):
     stop = Stop.model_validate({"cost": cost})

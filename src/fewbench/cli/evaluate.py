@@ -142,8 +142,8 @@ def start(
         method, budget, seed = provenance.method, str(provenance.budget), provenance.seed
         average = average or provenance.average
     scores = load(scores_path, average, items=True)
-    size = share_of_start(output, budget, scores) if joins and budget is not None else budget
-    stop = stop_of(size, scores, half_width=half_width, level=level, cost=cost)
+    budget = share_of_start(output, budget)
+    stop = stop_of(budget, scores, half_width=half_width, level=level, cost=cost)
     assert stop is not None
     names = target or ["target"]
     size = f"{counted(scores.n_models, 'source model')} × {counted(scores.n_items, 'item')}"

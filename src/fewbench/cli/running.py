@@ -162,9 +162,7 @@ class RunOptions:
         RunError if there are none, or one is not possible.
         """
         seconds = None if self.minutes is None else 60 * self.minutes
-        size = self.budget
-        if size is not None and not self.fresh:
-            size = share_of_start(self.output, size, scores)
+        size = self.budget if self.fresh else share_of_start(self.output, self.budget)
         return stop_of(
             size, scores, is_needed=self.items_of is None, half_width=self.half_width,
             level=self.level, cost=self.cost, tokens=self.tokens, seconds=seconds,

@@ -173,7 +173,8 @@ class _Run:
 
     @property
     def targets(self) -> list[str]:
-        return [name for name in self.ledger.record.targets if self.items(name)]
+        record = self.ledger.record
+        return [name for name in record.targets if len(record.answered(name))]
 
     def items(self, target: str) -> list[str]:
         """Return the answered items of a target."""

@@ -163,19 +163,19 @@ def keep_items(scores: Scores, folder: Path) -> None:
     save_scores(as_sources(scores.benchmark), folder / ITEMS)
 
 
-def share_of_start(folder: Path, size: str, scores: Scores | None) -> str:
-    """Return the items of a share as the evaluation of a folder counted them, if it has one.
+def share_of_start(folder: Path, size: str | None) -> str | None:
+    """Return a number of items as the evaluation of a folder counted it, if it has one.
 
-    The share is one of the items of the start: those that came later change no limit.
+    A share is one of the items of the start: those that came later change no limit.
     """
-    if not size.strip().endswith("%") or not (folder / ITEMS).exists():
+    if size is None or not size.strip().endswith("%") or not (folder / ITEMS).exists():
         return size
     items, limit = open_saved(folder / ITEMS), Journal(folder).header().limits.items
     for last in np.unique(items.cohort_of):
         part = items.take(items=np.flatnonzero(items.cohort_of <= last))
         if count_items(size, part) == limit:
             return str(limit)
-    return str(count_items(size, scores))
+    return size
 
 
 def model_hashes(scores: Scores) -> dict[str, str]:

@@ -16,7 +16,7 @@ from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
 from fewbench.scores import Scores, read_costs
-from fewbench.scores.costs import AMOUNT, amount
+from fewbench.scores.costs import AMOUNT, amount, factor_and_unit
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -78,10 +78,9 @@ class Stop(Frozen):
         amounts = AMOUNT.fullmatch(cost) if isinstance(cost, str) else None
         if amounts is None:
             return values
-        return values | {
-            "cost": amounts["number"],
-            "unit": amounts["before"] or amounts["after"] or "",
-        }
+        factor, unit = factor_and_unit(amounts)
+        number = amounts["number"] if factor == 1 else factor * float(amounts["number"])
+        return values | {"cost": number, "unit": unit}
 
     @model_validator(mode="after")
     def _check(self) -> "Stop":

@@ -58,15 +58,15 @@ def read_amounts(values: Iterable[object]) -> FloatArray:
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, copy=True)
     matches = {at: AMOUNT.fullmatch(str(column[at])) for at in np.flatnonzero(np.isnan(numbers))}
     found = {at: match for at, match in matches.items() if match is not None}
-    parts = {at: _with_factor(match) for at, match in found.items()}
+    parts = {at: factor_and_unit(match) for at, match in found.items()}
     if len({unit for _, unit in parts.values()}) == 1:
         for at, (factor, _) in parts.items():
             numbers[at] = factor * pd.to_numeric(found[at]["number"], errors="coerce")
     return numbers
 
 
-def _with_factor(match: re.Match[str]) -> tuple[float, str]:
-    """Return what the number of an amount counts, and its unit: "k tokens" are 1000 tokens."""
+def factor_and_unit(match: re.Match[str]) -> tuple[float, str]:
+    """Return what the number of an `AMOUNT` counts, and its unit: "k tokens" are 1000 tokens."""
     first, _, rest = (match["after"] or "").strip().partition(" ")
     if first in THOUSANDS:
         return THOUSANDS[first], match["before"] or rest.strip()

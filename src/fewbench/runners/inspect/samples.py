@@ -129,10 +129,11 @@ def benchmark_of(
     named = ",".join(dict.fromkeys(metric.values())) if isinstance(metric, Mapping) else metric
     tasks = {header.eval.task: (header, dataset) for header, dataset in begun}
     runs = [_run_of(*task, (named or "").split(",")) for task in tasks.values()]
-    metrics = Preference("metric", named)
-    for run in runs:
-        metrics.name_for(run.task, run.metrics, first=True)
-    return join(runs, metric=named).scores.benchmark, metrics.notes
+    benchmark, metrics = join(runs, metric=named).scores.benchmark, Preference("metric", named)
+    used = dict(zip(benchmark.items["task"], benchmark.items["metric"], strict=True))
+    for run in runs:  # the notes name what the join used
+        metrics.name_for(run.task, [used[run.task], *run.metrics], first=True)
+    return benchmark, metrics.notes
 
 
 def _run_of(header: Any, dataset: Sequence[Any], named: Sequence[str]) -> LogRun:

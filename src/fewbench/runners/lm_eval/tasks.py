@@ -125,10 +125,8 @@ class LmTask:
     def answer_keys(self, positions: Iterable[int]) -> list[str]:
         """Return the key of each position, as far as it is known without building prompts."""
         is_choice = self.task.OUTPUT_TYPE == "multiple_choice" and not self.has_options_in_context
-        doc_to_choice = getattr(self.task, "doc_to_choice", None) if is_choice else None
-        if doc_to_choice is None:
-            return [self._key(at, []) for at in positions]
-        return [self._key(at, self._told(doc_to_choice, at) or []) for at in positions]
+        options = getattr(self.task, "doc_to_choice", None) if is_choice else None
+        return [self._key(at, (options and self._told(options, at)) or []) for at in positions]
 
     def _key(self, at: int, choices: Iterable[Any]) -> str:
         answer = self._told(self.task.doc_to_target, at)
