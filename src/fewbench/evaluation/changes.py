@@ -22,6 +22,7 @@ from fewbench.evaluation.journal import Entry, Header, Journal, Told
 from fewbench.evaluation.opening import BENCHMARK, COST, SCORES, count_items
 from fewbench.scores import Scores, open_saved, save_scores
 from fewbench.scores.benchmark import CLUSTER, COHORT, WEIGHT, changed_items
+from fewbench.scores.groups import EQUAL, GROUP
 from fewbench.scores.roles import as_sources, is_added, source_models
 from fewbench.scores.table import (
     HARNESS_VERSION,
@@ -35,7 +36,7 @@ from fewbench.scores.table import (
 ITEMS = "items.parquet"
 """File in the folder of an evaluation with the items that it is about."""
 NEUTRAL = {
-    *("task", "group", "harness", "metric", "filter", "sample_id", "unrun"),
+    *("task", GROUP, EQUAL, "harness", "metric", "filter", "sample_id", "unrun"),
     *(WEIGHT, CLUSTER, COST, COHORT, PROMPTS, SETTINGS, HARNESS_VERSION, KEY_FIELD, POSITION),
 }
 """Columns of the items that do not say what an item asks and what is right; texts in others do."""

@@ -11,7 +11,7 @@ from fewbench._names import counted, some
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.costs import Cost
-from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
+from fewbench.evaluation.interval import GroupScore, Interval, RandomSampling, RankInterval
 from fewbench.methods.subset import Provenance
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import estimating as figures
@@ -38,6 +38,8 @@ class Estimate(Shown, Frozen):
     tasks, task_intervals
         Estimated score of every task, and its interval, or None where too little is known about the
         task. The score is the tasks' mean, weighted as the average says.
+    groups
+        Estimated scores of groups of tasks, each before the groups in it.
     rank, ranked_among, rank_interval
         Rank among the sources and the target (1 is best on any scale), the number of these
         models, and the ranks at the ends of the interval. The sources' scores count as exact.
@@ -79,6 +81,7 @@ class Estimate(Shown, Frozen):
     as_model: Interval | None = None
     tasks: dict[str, float]
     task_intervals: dict[str, Interval | None] = Field(default_factory=dict)
+    groups: dict[str, GroupScore] = Field(default_factory=dict)
     rank: int | None = None
     ranked_among: int | None = None
     rank_interval: RankInterval | None = None
@@ -121,16 +124,26 @@ class Estimate(Shown, Frozen):
 
         return basis(self.interval_kind, self.interval_sources)
 
+    def tasks_in(self, group: str) -> list[str]:
+        """Return the names of all tasks in a group."""
+        return [
+            task
+            for part in self.groups[group].parts
+            for task in (self.tasks_in(part) if part in self.groups else [part])
+        ]
+
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row for the full score and one per task.
+        """Return one row for the full score, one per group of tasks and one per task.
 
         Columns: score, low and high (NaN if unknown), level, items_run, rank, warnings.
         """
         ends = [self.interval.low, self.interval.high]
         rows = {"all": [self.score, *ends, self.level, self.items_run, self.rank]}
+        for name, group in self.groups.items():
+            ends = _ends(group.interval)
+            rows[name] = [group.score, *ends, self.level, group.items_run, group.rank]
         for task, score in self.tasks.items():
-            interval = self.task_intervals.get(task)
-            ends = [float("nan")] * 2 if interval is None else [interval.low, interval.high]
+            ends = _ends(self.task_intervals.get(task))
             n, rank = self.task_items.get(task), self.task_ranks.get(task)
             rows[task] = [score, *ends, self.level, n, rank]
         columns = ["score", "low", "high", "level", "items_run", "rank"]
@@ -144,6 +157,10 @@ class Estimate(Shown, Frozen):
     def from_json(cls, text: str | bytes) -> "Estimate":
         """Read an estimate from JSON; EvaluationError names what does not fit."""
         return parse_json(cls, text, "not an estimate", EvaluationError)
+
+
+def _ends(interval: Interval | None) -> list[float]:
+    return [float("nan")] * 2 if interval is None else [interval.low, interval.high]
 
 
 class Estimates(Shown, dict[str, Estimate]):

@@ -10,7 +10,7 @@ import numpy as np
 from fewbench._names import counted, some
 from fewbench.evaluation.choosing import Choosing
 from fewbench.evaluation.estimate import Estimate, Estimates
-from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
+from fewbench.evaluation.interval import GroupScore, Interval, RandomSampling, RankInterval
 from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, Pool, open_pool
@@ -235,15 +235,33 @@ def make_estimate(
     ranks: dict[str, Any] = {}
     if len(past.full):
         rank, best, worst = places(past.full, [score, high, low])
-        of_tasks = [places(past.tasks[:, at], [value])[0] for at, value in enumerate(tasks)]
+        task_ranks = [places(past.tasks[:, at], [value])[0] for at, value in enumerate(tasks)]
         ranks = {
             "rank": rank,
             "ranked_among": len(past.full) + 1,
             "rank_interval": RankInterval(best=best, worst=worst),
-            "task_ranks": dict(zip(scores.tasks, of_tasks, strict=True)),
+            "task_ranks": dict(zip(scores.tasks, task_ranks, strict=True)),
         }
     run = np.bincount(scores.task_of[items], minlength=len(scores.tasks))
     names = scores.tasks
+
+    def interval_of(found: Uncertainty | None) -> Interval | None:
+        ends = None if found is None else found.interval(level)
+        return None if ends is None else Interval.between(scale.from_unit(ends))
+
+    of_tasks = judge.task_uncertainties(scored, uncertainty)
+    groups = {
+        group.name: GroupScore(
+            score=None if np.isnan(value) else float(scale.from_unit(value)),
+            interval=interval_of(found),
+            items_run=int(run[group.weights > 0].sum()),
+            rank=places(past.tasks @ group.weights, [value])[0] if ranks else None,
+            parts=group.parts,
+        )
+        for group, (value, found) in zip(
+            scores.groups, judge.group_uncertainties(scored, uncertainty, of_tasks), strict=True
+        )
+    }
     noise = noise_of_score(scored.answers, scores.item_weights, level)
     if noise is not None:
         noise = noise.model_copy(update={"half_width": noise.half_width * span})
@@ -255,10 +273,8 @@ def make_estimate(
         level=level,
         as_model=Interval.between(scale.from_unit(as_model)),
         tasks=dict(zip(names, scale.from_unit(tasks).tolist(), strict=True)),
-        task_intervals={
-            name: None if task is None else Interval.between(scale.from_unit(task.interval(level)))
-            for name, task in zip(names, judge.task_uncertainties(scored, uncertainty), strict=True)
-        },
+        task_intervals=dict(zip(names, map(interval_of, of_tasks), strict=True)),
+        groups=groups,
         **ranks,
         items_run=n,
         items_total=n_items,

@@ -26,6 +26,28 @@ class RankInterval(Frozen):
     worst: int
 
 
+class GroupScore(Frozen):
+    """The estimated score of a group of tasks.
+
+    Attributes
+    ----------
+    score, interval
+        None where too little is known.
+    items_run
+        Number of items run of its tasks.
+    rank
+        Rank among the sources and the target, or None if unknown.
+    parts
+        The names of the tasks and groups directly in it.
+    """
+
+    score: float | None
+    interval: Interval | None
+    items_run: int
+    rank: int | None = None
+    parts: tuple[str, ...]
+
+
 class RandomSampling(Frozen):
     """Random sampling of as many items without source models, from 60 on spread over the tasks.
 

@@ -21,6 +21,8 @@ from fewbench.uncertainty.questions import AS_MODELS
 
 MOST_SOURCES, MOST_ITEMS = 1000, 2000
 """Most rows of the tables of source models and of items; more would make a page heavy."""
+INDENT = "\N{NO-BREAK SPACE}" * 2
+"""Before the name of a task, for each group that it is in."""
 History = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
@@ -284,12 +286,18 @@ def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> S
     head += [("Rank", True)] if estimate.task_ranks else []
     head += [("Source median", True)] if drawn else []
     rows = []
-    for task, score in estimate.tasks.items():
-        interval = estimate.task_intervals.get(task)
-        row = [task, unit.score(score), "–" if interval is None else unit.scores(interval)]
-        row.append(str(estimate.task_items.get(task, "–")))
-        row += [str(estimate.task_ranks.get(task, "–"))] if estimate.task_ranks else []
-        row += [unit.score(medians.get(task))] if drawn else []
+    n: int | None
+    for depth, name in _in_groups(estimate):
+        if (group := estimate.groups.get(name)) is not None:
+            score, interval = group.score, group.interval
+            n, rank = group.items_run, group.rank
+        else:
+            score, interval = estimate.tasks[name], estimate.task_intervals.get(name)
+            n, rank = estimate.task_items.get(name), estimate.task_ranks.get(name)
+        row = [f"{INDENT * depth}{name}", unit.score(score)]
+        row += ["–" if interval is None else unit.scores(interval), _or_dash(n)]
+        row += [_or_dash(rank)] if estimate.task_ranks else []
+        row += [unit.score(medians.get(name))] if drawn else []
         rows.append(row)
     notes = []
     if 0 in estimate.task_items.values():
@@ -302,6 +310,25 @@ def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> S
     charts = [(caption, lambda: figures.by_task(drawn, estimate.target, unit))] if drawn else []
     table = Table("Tasks", head, rows, "a task")
     return Section("tasks", "Tasks", notes, "", charts, [table], detail=bool(tab), tab=tab)
+
+
+def _or_dash(value: int | None) -> str:
+    return "–" if value is None else str(value)
+
+
+def _in_groups(estimate: Estimate) -> Iterator[tuple[int, str]]:
+    """Yield how deep each group and each task is, and its name; a group before what it holds."""
+    groups = estimate.groups
+    inner = {part for group in groups.values() for part in group.parts}
+
+    def parts(name: str, depth: int) -> Iterator[tuple[int, str]]:
+        yield depth, name
+        for part in groups[name].parts if name in groups else ():
+            yield from parts(part, depth + 1)
+
+    for name in [*groups, *estimate.tasks]:
+        if name not in inner:
+            yield from parts(name, 0)
 
 
 def _middles(estimate: Estimate, scores: Scores) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from fewbench.errors import EvaluationError, FewbenchError
 from fewbench.evaluation.journal import INSPECT_LOGS, Told, logs_of
 from fewbench.scores import Average, Scores
 from fewbench.scores.benchmark import COHORT, WEIGHT, ItemTable
+from fewbench.scores.groups import EQUAL
 from fewbench.scores.table import POSITION
 
 IDS = ("id", "item", "task")
@@ -96,7 +97,8 @@ class Scoring(Frozen):
                     hint="leave out one of the two",
                 )
             values = values / np.bincount(scores.task_of)[scores.task_of]
-        return scores.changed(items=scores.items.assign(**{WEIGHT: values / values.mean()}))
+        own = scores.items.drop(columns=EQUAL, errors="ignore")  # groups count as weights say
+        return scores.changed(items=own.assign(**{WEIGHT: values / values.mean()}))
 
     def of_sources(self, scores: Scores, place: Path | None, folder: Path | None) -> Scores:
         """Return the scores of an evaluation's source models with this scoring.

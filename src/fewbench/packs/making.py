@@ -33,6 +33,7 @@ from fewbench.methods.sources import (
 from fewbench.packs.contents import Pack
 from fewbench.scores import Scores
 from fewbench.scores.families import FAMILY, families_of
+from fewbench.scores.groups import EQUAL, GROUP
 from fewbench.scores.pack_files import (
     SCHEMA,
     Cell,
@@ -51,7 +52,7 @@ from fewbench.uncertainty.held_out import looks_of, measure
 from fewbench.uncertainty.sampling import sampling_effect
 
 KEPT_COLUMNS = (
-    *("task", "group", "harness", "doc_id", "sample_id", "metric", "filter"),
+    *("task", GROUP, EQUAL, "harness", "doc_id", "sample_id", "metric", "filter"),
     *(PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, KEY_FIELD, "content_hash"),
 )
 """Columns of the items that say which items they are; others are kept if they are numbers."""

@@ -12,6 +12,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, same_text, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
+from fewbench.scores.groups import Group, groups_of
 from fewbench.scores.scale import Scale
 
 Average = Literal["micro", "macro"]
@@ -77,6 +78,11 @@ class ItemTable:
     def tasks(self) -> list[str]:
         """Task names, in order of first appearance."""
         return [str(task) for task in pd.unique(self.items["task"])]
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Groups of tasks, each before the groups in it."""
+        return tuple(groups_of(self))
 
     @cached_property
     def cluster_of(self) -> IntArray | None:

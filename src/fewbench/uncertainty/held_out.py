@@ -12,7 +12,7 @@ enough.
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -564,6 +564,31 @@ class Quantiles:
         """Return the quantile of the held-out errors themselves."""
         at = int(np.searchsorted(self._reached, level - 1e-12))
         return float(self._sizes[min(at, len(self._sizes) - 1)])
+
+
+def of_weighted(errors: HeldOut, shares: FloatArray) -> HeldOut:
+    """Return the errors of weighted means of task scores in place of those of tasks.
+
+    Their units are those of independent task scores: the quantiles measure what these leave out.
+    `shares` are weights of sum 1, shape (means, tasks).
+    """
+    if np.array_equal(shares, np.eye(len(shares))):
+        return errors
+    return _of_weighted(errors, shares.tobytes(), len(shares))
+
+
+@lru_cache(maxsize=16)
+def _of_weighted(errors: HeldOut, weights: bytes, n: int) -> HeldOut:
+    shares = np.frombuffer(weights).reshape(n, -1)
+    of_full, of_tasks = errors.errors[..., :1], errors.errors[..., 1:]
+    units = np.sqrt(np.maximum(errors.units[..., 1:], 0.0) ** 2 @ shares.T**2)
+    sampled = (errors.units[..., 1:] == SAMPLED).astype(float) @ shares.T > 0
+    units = np.where(sampled, SAMPLED, units)
+    return replace(
+        errors,
+        errors=np.concatenate([of_full, of_tasks @ shares.T], axis=-1),
+        units=np.concatenate([errors.units[..., :1], units], axis=-1),
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -7,8 +7,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from fewbench._types import FloatArray
-from fewbench.algorithms.assisted import SampleErrors
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.assisted import FEWEST, PRIOR, SampleErrors
 from fewbench.methods.base import Answers, Prediction
 from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import bound_score, fit_tasks
@@ -147,6 +147,34 @@ class Scored:
             prediction.is_plain,
         )
 
+    def in_groups(self, scores: Scores, full: Uncertainty) -> Self:
+        """Return the same with groups of tasks in place of tasks: their weighted means.
+
+        Without sources a group's score is the mean of its answers, as a task's is. Errors of a
+        sample are those of the full score, whose uncertainty is `full`, that come from the group's
+        items.
+        """
+        shares = np.array([group.weights for group in scores.groups])
+        items, replies = self.answers.items, self.answers.scores[0]
+        # What an item counts in a group, in place of what it counts in the full score.
+        ratios = (shares / np.bincount(scores.task_of, scores.item_weights))[
+            :, scores.task_of[items]
+        ]
+        estimates = shares @ self.estimates[1:]
+        if not scores.n_models:
+            chances = 1.0 if self.sample is None else self.sample.chances[items]
+            loads = ratios * scores.item_weights[items] / chances
+            with np.errstate(invalid="ignore"):  # NaN without answers
+                estimates = loads @ replies / loads.sum(axis=1)
+        estimates = np.append(self.estimates[0], estimates)
+        sample, own = self.sample or full.sample, self.sample_error()
+        if sample is None or full.error is None:
+            return replace(self, estimates=estimates)
+        error, of_error = own or (full.error / NORMAL, np.nan)
+        errors, freedom = _errors_in_parts(sample, items, ratios, error)
+        freedom = np.append(of_error, freedom)
+        return replace(self, estimates=estimates, task_spread=errors, freedom=freedom)
+
     @property
     def is_sampled(self) -> bool:
         """Whether the full score rests on a sample with known probabilities."""
@@ -158,6 +186,25 @@ class Scored:
             return None
         spread = self.task_spread[at - 1] if at and self.task_spread is not None else self.spread
         return None if spread is None else (float(spread), float(self.freedom[at]))
+
+
+def _errors_in_parts(
+    sample: SampleErrors, items: IntArray, ratios: FloatArray, error: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return standard errors and degrees of freedom of parts of a sample's full score.
+
+    `ratios`, shape (parts, n), say how much more each answer counts in a part than in the full
+    score, whose standard error is `error`. A part with few answers has the residuals of all items
+    for some more; with fewer than 5 its error is unknown: NaN.
+    """
+    is_drawn = np.isfinite(sample.influence[items])
+    squares, ratios = sample.influence[items][is_drawn] ** 2, ratios[:, is_drawn]
+    counts = np.count_nonzero(ratios, axis=1)
+    own = ratios**2 @ squares
+    typical = (ratios**2).sum(axis=1) * squares.mean()
+    shares = (counts * own + PRIOR * typical) / (counts + PRIOR) / squares.sum()
+    errors = np.where(counts >= FEWEST, error * np.sqrt(shares), np.nan)
+    return errors, np.where(counts >= FEWEST, np.maximum(counts - 1.0, 1.0), np.nan)
 
 
 def sampled_uncertainty(

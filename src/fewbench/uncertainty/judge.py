@@ -41,6 +41,7 @@ from fewbench.uncertainty.held_out import (
     FEWEST_GROUPS,
     HeldOut,
     Quantiles,
+    of_weighted,
     quantiles_of,
     quantiles_over_random,
     units_of,
@@ -156,8 +157,7 @@ class Judge:
         estimate = float(score.estimates[0])
         if self._is_random(score) or score.is_plain:
             # Looks that may end a run were checked with the intervals of a simple random sample.
-            is_spread = score.is_plain and len(replies) >= ENOUGH and self.half_width is None
-            strata = self.scores.task_of[items] if is_spread else None
+            strata = self.scores.task_of[items] if self._is_spread(score, replies) else None
             return self._of_random(
                 estimate, replies, self.scores.n_items, bounds, items=items, strata=strata
             )
@@ -231,6 +231,10 @@ class Judge:
         """Whether the estimate is the mean of a simple random sample of the full score's items."""
         is_even = score.sample is None or np.ptp(score.sample.chances[score.answers.items]) < TINY
         return self.method.plain_sampling and self.scores.counts_equally and bool(is_even)
+
+    def _is_spread(self, score: Scored, answers: FloatArray) -> bool:
+        """Whether the interval of these answers counts what their spread over tasks gains."""
+        return score.is_plain and len(answers) >= ENOUGH and self.half_width is None
 
     @cached_property
     def _typical_variance(self) -> float:
@@ -335,49 +339,95 @@ class Judge:
 
         `full` is the uncertainty of the full score.
         """
+        return self._of_parts(score, full, np.eye(len(self.scores.tasks)), score)
+
+    def group_uncertainties(
+        self, score: Scored, full: Uncertainty, tasks: Sequence[Uncertainty | None]
+    ) -> list[tuple[float, Uncertainty | None]]:
+        """Return the score of every group of tasks and its uncertainty, None where it is unknown.
+
+        A group of one task has the task's, and one that counts all items as the full score does has
+        the full score's: `full` and `tasks` are their uncertainties.
+        """
+        scores = self.scores
+        if not scores.groups:
+            return []
+        shares = np.array([group.weights for group in scores.groups])
+        in_groups = score.in_groups(scores, full)
+        intervals = self._of_parts(score, full, shares, in_groups)
+        found = [*zip(in_groups.estimates[1:], intervals, strict=True)]
+        of_full = np.bincount(scores.task_of, scores.item_weights)
+        for at, row in enumerate(shares):
+            if len(held := np.flatnonzero(row)) == 1:
+                found[at] = score.estimates[1 + held[0]], tasks[held[0]]
+            elif np.allclose(row, of_full, rtol=0, atol=TINY):
+                found[at] = score.estimates[0], full
+        return [(float(estimate), uncertainty) for estimate, uncertainty in found]
+
+    def _of_parts(
+        self, score: Scored, full: Uncertainty, shares: FloatArray, of_parts: Scored
+    ) -> list[Uncertainty | None]:
+        """Return the uncertainty of weighted means of task scores: of tasks, or of groups.
+
+        `shares`, shape (parts, tasks), are the weights; `of_parts` has the parts in place of tasks.
+        """
         items, replies = score.answers.items, score.answers.scores[0]
         scores, is_random = self.scores, self._is_random(score) or score.is_plain
         task_of, n = scores.task_of[items], len(items)
-        sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
-        least, most = task_bounds(scores, items, replies)
-        of_tasks = None
+        holds = shares > 0
+        sizes = holds @ np.bincount(scores.task_of, minlength=len(scores.tasks))
+        least, most = (shares @ ends for ends in task_bounds(scores, items, replies))
+        # Whether the part's items count the same.
+        per_item = np.divide(shares, np.bincount(scores.task_of, scores.item_weights))
+        is_even = [
+            bool(np.ptp(row[held]) < TINY) for row, held in zip(per_item, holds, strict=True)
+        ]
+        quantiles = None
         if not is_random and not score.is_sampled and self.quantiles(n):
-            of_tasks = self.quantiles(n, 1, 1 + len(sizes))
+            errors = of_weighted(self.errors(n), shares)
+            look = errors.at(n)
+            quantiles = quantiles_of(errors, look, 1, 1 + len(shares))
             resemblance = full.resemblance or self._resemblance(score)
-            units = units_of(score, scores) * resemblance.widening
+            of_tasks = units_of(score, scores)[1:] * resemblance.widening
+            units = np.sqrt(shares**2 @ of_tasks**2)
             share = self._least_share(resemblance, BEYOND_IN_TASKS)
             as_random = partial(self.random.half, float(score.estimates[0]), n)
             plain = NORMAL * self.random.error(float(score.estimates[0]), n)
-            # As many items as random sampling has in each task, or as the target ran.
-            run = np.bincount(task_of, minlength=len(sizes))
+            # As many items as random sampling has in each part, or as the target ran.
+            run = holds @ np.bincount(task_of, minlength=len(scores.tasks))
             as_many = np.maximum(run, n * sizes / scores.n_items)
             widths = np.sqrt(n / np.clip(as_many, min(FEWEST_IN_TASK, n), n))
         uncertainties: list[Uncertainty | None] = []
-        for task, estimate in enumerate(score.estimates[1:].tolist()):
-            answers, size = replies[task_of == task], int(sizes[task])
-            ends = float(least[task]), float(most[task])
+        for part, estimate in enumerate(of_parts.estimates[1:].tolist()):
+            is_held = holds[part, task_of]
+            answers, size = replies[is_held], int(sizes[part])
+            ends = float(least[part]), float(most[part])
             uncertainties.append(None)
-            if is_random:
+            if is_random and is_even[part]:
+                is_spread = np.count_nonzero(holds[part]) > 1 and self._is_spread(score, answers)
+                strata = task_of[is_held] if is_spread else None
                 if len(answers):
-                    uncertainties[-1] = self._of_random(estimate, answers, size, ends)
-            elif score.is_sampled:
-                if (error := score.sample_error(1 + task)) is not None:
+                    uncertainties[-1] = self._of_random(
+                        estimate, answers, size, ends, strata=strata
+                    )
+            elif is_random or score.is_sampled:
+                if (error := of_parts.sample_error(1 + part)) is not None:
                     uncertainties[-1] = sampled_uncertainty(estimate, *error, ends)
-            elif of_tasks is not None:
-                # A task's own errors count as much as those of all tasks.
-                quantiles = of_tasks, self.quantiles(n, 1 + task, 2 + task) or of_tasks
+            elif quantiles is not None:
+                # A part's own errors count as much as those of all parts.
+                both = quantiles, quantiles_of(errors, look, 1 + part, 2 + part) or quantiles
                 half = _at_least(
-                    _mean_half(quantiles, float(units[1 + task])),
-                    share * float(widths[task]),
+                    _mean_half(both, float(units[part])),
+                    share * float(widths[part]),
                     as_random,
                 )
-                expected = fmean(each.mean for each in quantiles) * float(units[1 + task])
+                expected = fmean(each.mean for each in both) * float(units[part])
                 uncertainties[-1] = Uncertainty(
                     estimate, "held-out", half, around(estimate, half), *ends,
-                    max(expected, share * float(widths[task]) * plain), of_tasks.groups,
+                    max(expected, share * float(widths[part]) * plain), quantiles.groups,
                 )  # fmt: skip
-            if (of_task := uncertainties[-1]) is not None:
-                uncertainties[-1] = reaching_end(of_task, answers)
+            if (of_part := uncertainties[-1]) is not None:
+                uncertainties[-1] = reaching_end(of_part, answers)
         return uncertainties
 
 

@@ -32,6 +32,7 @@ from fewbench.readers.join.task import (
 from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, from_arrays
 from fewbench.scores.costs import with_answer_costs
+from fewbench.scores.groups import GROUP
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.replies import REPLIES
 from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
@@ -395,7 +396,7 @@ def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
         columns["sample_id"] = np.array(own_ids, dtype=object)
     suites = [next((run.suite for run in task.runs if run.suite), "") for task in tasks]
     if any(suites):
-        columns["group"] = np.repeat(np.array(suites, dtype=object), sizes)
+        columns[GROUP] = np.repeat(np.array(suites, dtype=object), sizes)
     for name, hashed in ((PROMPTS, JoinedTask.prompts), (KEYS, JoinedTask.keys)):
         hashes = [text for task in tasks for text in hashed(task)]
         if any(hashes):

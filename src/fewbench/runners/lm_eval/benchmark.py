@@ -23,6 +23,7 @@ from fewbench.runners.lm_eval.sources import settings_of
 from fewbench.runners.lm_eval.tasks import LmTask, make_manager
 from fewbench.scores import Benchmark
 from fewbench.scores.benchmark import WEIGHT
+from fewbench.scores.groups import EQUAL, GROUP
 from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, POSITION, SETTINGS
 
 OWN_TASKS = "lm-eval ls tasks lists all names; pass --include_path DIR for tasks of your own"
@@ -57,21 +58,13 @@ class ChosenTasks:
         Sorted by name, as an import sorts them.
     benchmark : Benchmark
         One item for each document.
-    equal : frozenset of str
-        Groups in which each task counts the same, whatever its size.
     notes : list of str
         For the user: which metric was chosen where there are several.
     """
 
     tasks: dict[str, LmTask]
     benchmark: Benchmark
-    equal: frozenset[str]
     notes: list[str]
-
-    @property
-    def sizes(self) -> dict[str, float]:
-        """Number of documents of each task."""
-        return {name: len(task.ids) for name, task in self.tasks.items()}
 
 
 def choose_tasks(
@@ -118,7 +111,10 @@ def choose_tasks(
     columns["filter"] = [scored[name][1] for name in tasks]
     columns[SETTINGS] = [settings_of(results, tasks[name], *scored[name]) for name in tasks]
     columns["filter"] = ["" if name == "none" else name for name in columns["filter"]]
-    columns["group"] = list(paths.values())
+    columns[GROUP] = list(paths.values())
+    columns[EQUAL] = [
+        "/".join(name for name in path.split("/") if name in equal) for path in paths.values()
+    ]
     columns[WEIGHT] = [weights[name] for name in tasks]
     items = pd.DataFrame(
         {
@@ -135,7 +131,7 @@ def choose_tasks(
         text for task in tasks.values() for text in task.answer_keys(range(len(task.ids)))
     ]
     notes += _weighting(dict(zip(tasks, sizes, strict=True)), paths, equal)
-    return ChosenTasks(tasks, Benchmark(items), equal, notes)
+    return ChosenTasks(tasks, Benchmark(items), notes)
 
 
 def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:

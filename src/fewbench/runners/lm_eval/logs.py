@@ -8,10 +8,9 @@ model nothing twice.
 import hashlib
 import json
 import time
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -125,40 +124,29 @@ class Logs:
         with written_whole(self._results) as temporary:
             temporary.write_text(dump(data, indent=2) + "\n", encoding="utf-8")
 
-    def save_estimate(
-        self,
-        found: Estimate,
-        metrics: Mapping[str, str],
-        weights: Mapping[str, float],
-        groups: Mapping[str, str],
-        equal: Container[str] = (),
-    ) -> None:
+    def save_estimate(self, found: Estimate, metrics: Mapping[str, str]) -> None:
         """Write the results file with estimates in place of lm-eval's means.
+
+        lm-eval would weight a group's tasks by the documents that were run; a benchmark weights
+        them by all of their documents.
 
         Parameters
         ----------
         found : Estimate
         metrics : mapping of task to str
             Metric and filter, as lm-eval writes them: "acc,none".
-        weights : mapping of task to float
-            In the full score.
-        groups : mapping of task to str
-            The groups of each task, outermost first, separated by "/"; "" if none.
-        equal : container of str
-            Groups whose tasks have equal weights.
         """
         from lm_eval.loggers.utils import add_env_info
 
-        means, tasks_of, parts = group_scores(found.tasks, weights, groups, equal)
         results = {
             task: _entry(f"{task} (estimate)", metrics[task], score)
             for task, score in found.tasks.items()
         }
         entries: dict[str, Any] = {}
-        for group, mean in means.items():
-            named = {metrics[task] for task in tasks_of[group]}
-            if len(named) == 1:  # a mean over several metrics has no name in lm-eval
-                entries[group] = _entry(f"{group} (estimate)", named.pop(), mean)
+        for name, group in found.groups.items():
+            named = {metrics[task] for task in found.tasks_in(name)}
+            if len(named) == 1 and group.score is not None:  # lm-eval has no name for several
+                entries[name] = _entry(f"{name} (estimate)", named.pop(), group.score)
         ends = f"{found.interval.low:.4g} .. {found.interval.high:.4g}"
         title = f"full score (estimate from {found.items_run} of {found.items_total} documents, "
         title += f"{found.level:.0%} interval {ends})"
@@ -168,7 +156,11 @@ class Logs:
         )
         add_env_info(self.header)  # takes seconds where torch is installed
         self.save(
-            {"results": {**results, **entries}, "groups": entries, "group_subtasks": parts},
+            {
+                "results": {**results, **entries},
+                "groups": entries,
+                "group_subtasks": {name: [*group.parts] for name, group in found.groups.items()},
+            },
             {"estimate": loads(found.to_json())},
         )
 
@@ -273,51 +265,3 @@ def _parse(text: bytes, where: str) -> Row:
             hint="delete the file to run its items again; recorded answers stay in answers.jsonl",
         )
     return parsed
-
-
-def group_scores(
-    scores: Mapping[str, float],
-    weights: Mapping[str, float],
-    groups: Mapping[str, str],
-    equal: Container[str] = (),
-) -> tuple[dict[str, float], dict[str, list[str]], dict[str, list[str]]]:
-    """Return each group's score, its tasks and its direct parts.
-
-    lm-eval would weight a group's tasks by the documents that were run; a benchmark weights them
-    by all of their documents.
-
-    Parameters
-    ----------
-    scores, weights : mapping of task to float
-    groups : mapping of task to str
-        The groups of each task, outermost first, separated by "/"; "" if none.
-    equal : container of str
-        Groups whose tasks have equal weights.
-
-    Examples
-    --------
-    >>> found, _, parts = group_scores({"a": 0.0, "b": 0.5}, {"a": 8, "b": 4}, {"a": "g", "b": "g"})
-    >>> round(found["g"], 3), parts
-    (0.167, {'g': ['a', 'b']})
-    """
-    parts: dict[str, list[str]] = {}
-    tasks_of: dict[str, list[str]] = {}
-    for task in scores:
-        path = [name for name in groups.get(task, "").split("/") if name]
-        for above, below in pairwise([*path, task]):
-            tasks_of.setdefault(above, []).append(task)
-            if below not in parts.setdefault(above, []):
-                parts[above].append(below)
-    means = {
-        group: _mean(
-            [scores[task] for task in tasks],
-            [1.0 if group in equal else weights[task] for task in tasks],
-        )
-        for group, tasks in tasks_of.items()
-    }
-    return means, tasks_of, parts
-
-
-def _mean(values: Iterable[float], weights: Iterable[float]) -> float:
-    pairs = list(zip(values, weights, strict=True))
-    return sum(value * weight for value, weight in pairs) / sum(weight for _, weight in pairs)

@@ -336,14 +336,11 @@ class LmEvalRunner(Runner):
 
     def finish(self, result: RunResult) -> None:
         """Write each target's results file, with estimates in place of lm-eval's means."""
-        metrics, weights, groups = self._sources.benchmark()
-        equal: frozenset[str] = frozenset()
-        if self._chosen is not None:
-            weights, equal = self._chosen.sizes, self._chosen.equal
+        metrics = self._sources.scored_by()
         for target, estimates in result.estimates.items():
             logs = self._logs.get(target) or Logs(self._folder_of(target), target)
             if logs.header:  # none in a run whose answers were all recorded by hand
-                logs.save_estimate(estimates, metrics, weights, groups, equal)
+                logs.save_estimate(estimates, metrics)
 
     def close(self) -> None:
         """Remove logs that are not kept."""

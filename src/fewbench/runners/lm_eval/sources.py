@@ -216,16 +216,13 @@ class SourceDocuments:
         }
         return Benchmark(pd.DataFrame(columns, index=pd.Index(hashes, dtype=object)))
 
-    def benchmark(self) -> tuple[dict[str, str], dict[str, float], dict[str, str]]:
-        """Return metric, weight in the full score, and groups of each task of the scores."""
+    def scored_by(self) -> dict[str, str]:
+        """Return metric and filter of each task of the scores, as lm-eval writes them."""
         first = self.scores.items.drop_duplicates("task").set_index("task")
-        metrics = {
+        return {
             str(task): f"{row.get('metric') or 'score'},{row.get('filter') or 'none'}"
             for task, row in first.iterrows()
         }
-        groups = {str(task): str(row.get("group") or "") for task, row in first.iterrows()}
-        sums = np.bincount(self.scores.task_of, self.scores.item_weights)
-        return metrics, dict(zip(self.scores.tasks, sums.tolist(), strict=True)), groups
 
 
 def _unrated(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
