@@ -222,6 +222,7 @@ def ask(
         the positions.
     """
     from fewbench.runners import check_export, export_items
+    from fewbench.scores.groups import harness_tasks
 
     check_export(harness)
     evaluation = open_evaluation(folder, scores)
@@ -261,7 +262,7 @@ def ask(
         say(f"run exactly these tasks with --log_samples: {','.join(json.loads(text))}")
         say(f"--samples needs lm-eval 0.4.9 or newer{_ran_with(sources, items)}")
     if harness == "inspect":
-        tasks = dict.fromkeys(sources.items["task"].loc[items])
+        tasks = dict.fromkeys(harness_tasks(sources.items.loc[items]))
         say(f"run exactly these tasks: {','.join(tasks)}")
 
 

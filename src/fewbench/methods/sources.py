@@ -87,7 +87,7 @@ def is_known(scores: Scores) -> BoolArray:
     if not scores.has_missing:
         return np.ones(scores.n_models, dtype=bool)
     lacking = by_rows(scores.cells, lambda part: scores.task_means(np.isnan(part)))
-    of_tasks = np.bincount(scores.task_of, scores.item_weights)
+    of_tasks = scores.task_shares
     nearly = lacking @ of_tasks <= NEARLY_COMPLETE + 1e-12
     return np.asarray(nearly & (lacking.max(axis=1) <= MOST_MISSING))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench.scores import Scores
+from fewbench.scores.groups import harness_tasks
 from fewbench.scores.table import KEY_FIELD, POSITION, ROUTE
 
 ROW = "row"
@@ -81,7 +82,7 @@ def read_routes() -> dict[str, tuple[Route, ...]]:
 
 def inspect_tasks(items: "pd.DataFrame") -> tuple[str, ...]:
     """Return the tasks of Inspect that run the items of a public source, none if none does."""
-    tasks = tuple(dict.fromkeys(items["task"].astype(str)))
+    tasks = tuple(dict.fromkeys(harness_tasks(items)))
     harness = set(items.get(ROUTE, ()))
     if harness == {"inspect"}:
         return tasks

@@ -199,6 +199,7 @@ class Rows:
     unfit: dict[str, tuple[int, str]] = field(default_factory=dict)
     options: list[OptionTable] | None = field(default_factory=list)
     replies: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
     trials: list[int] = field(default_factory=list)
     costs: dict[str, list[float]] = field(default_factory=dict)
 
@@ -219,6 +220,7 @@ class Rows:
         choices: Sequence[str] = (),
         options: OptionTable | None = None,
         reply: str = "",
+        part: str = "",
         costs: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a row, or one for each time that the harness ran the item.
@@ -242,6 +244,8 @@ class Rows:
             The model's log-likelihood of each option. The run has options only if all rows do.
         reply : str
             Whether the reply is cut, filtered or another model's.
+        part : str
+            The group of the task's items that it belongs to, which then is a task of its own.
         costs : mapping of str to anything, optional
             What this answer cost: `cost` (money), `tokens` and others. Values that are not numbers
             of 0 or more are left out.
@@ -255,6 +259,7 @@ class Rows:
                 "choices": choices,
                 "options": options if len(scores) == 1 else None,
                 "reply": reply,
+                "part": part,
                 "costs": costs,
             }
             for number, of_trial in enumerate(_alike(scores)):
@@ -286,6 +291,7 @@ class Rows:
         self.keys.append(key_of(answer, choices))
         self.places.append(place)
         self.replies.append(reply)
+        self.parts.append(part)
         self.trials.append(trial)
         if self.options is not None:
             if options is None:
@@ -330,6 +336,8 @@ class Rows:
             columns |= OptionTable.columns(self.options)
         if any(self.replies):
             columns["reply"] = np.array(self.replies)
+        if any(self.parts):
+            columns["part"] = np.array(self.parts)
         if any(self.trials):
             columns["trial"] = np.array(self.trials, dtype=np.int64)
         run = LogRun(
@@ -405,7 +413,7 @@ def _alike(trials: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
 
 _PER_ROW = (
     *("contents", "positions", "own_ids", "trials"),
-    *("prompts", "keys", "places", "options", "replies"),
+    *("prompts", "keys", "places", "options", "replies", "parts"),
 )
 
 

@@ -11,6 +11,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean, some
 from fewbench.errors import FewbenchError
 from fewbench.scores import Scores
+from fewbench.scores.groups import harness_tasks
 from fewbench.scores.table import POSITION, ROUTE
 
 UNFIT = re.compile(r"[,*?[]")
@@ -74,7 +75,7 @@ def _inspect(items: "pd.DataFrame") -> str:
     check_origin(items, "inspect")
     samples = [str(sample) for sample in items.get("sample_id", items.index)]
     named = "sample_id" in items or set(items["task"]) != {"all"}  # "all": a table without tasks
-    tasks = [f"{task}:" if named else "" for task in items["task"]]
+    tasks = [f"{task}:" if named else "" for task in harness_tasks(items)]
     ids = [task + sample for task, sample in zip(tasks, samples, strict=True)]
     if unfit := [name for name in ids if UNFIT.search(name) or name != name.strip()]:
         # Entries are patterns in Python too, and must be escaped.
@@ -115,10 +116,10 @@ def moved_documents(sources: Scores, told: Scores, items: Sequence[str]) -> Iter
         return
     wanted = sources.items.loc[list(items)]
     asked = set(items)
-    for task, there in told.items.groupby(told.items["task"].astype(str), sort=True):
+    for task, there in told.items.groupby(harness_tasks(told.items), sort=True):
         places = there[POSITION].dropna().astype(int)
         document = dict(zip(places, places.index, strict=True))
-        mine = wanted[(wanted["task"].astype(str) == task) & wanted[POSITION].notna()]
+        mine = wanted[(harness_tasks(wanted) == task) & wanted[POSITION].notna()]
         moved = [
             at
             for at in mine[POSITION].astype(int).tolist()

@@ -12,7 +12,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, same_text, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
-from fewbench.scores.groups import Group, groups_of
+from fewbench.scores.groups import TaskGroup, groups_of
 from fewbench.scores.scale import Scale
 
 Average = Literal["micro", "macro"]
@@ -80,9 +80,15 @@ class ItemTable:
         return [str(task) for task in pd.unique(self.items["task"])]
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[TaskGroup, ...]:
         """Groups of tasks, each before the groups in it."""
-        return tuple(groups_of(self))
+        is_macro = self.average == "macro"
+        return tuple(groups_of(self.items, self.tasks, self.task_shares, is_macro=is_macro))
+
+    @cached_property
+    def task_shares(self) -> FloatArray:
+        """Weight of each task in the full score, shape (tasks,), sum 1."""
+        return np.bincount(self.task_of, self.item_weights).astype(np.float64)
 
     @cached_property
     def cluster_of(self) -> IntArray | None:

@@ -1,26 +1,25 @@
 """Groups of tasks, as lm-eval and Inspect have them: which tasks they hold, and how each counts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
+from fewbench._lazy import pandas as pd
 from fewbench._types import FloatArray
 
-if TYPE_CHECKING:
-    from fewbench.scores.benchmark import ItemTable
-
 GROUP = "group"
-"""Column of the items with their tasks' groups, outermost first, separated by "/"."""
+"""Column of the items with their tasks' groups, outermost first, separated by "/"; of items of
+Inspect, the name of the Inspect task, where its groups of samples are tasks."""
 EQUAL = "equal_groups"
 """Column of the items with those of these groups in which every task counts the same; if there is
 one, the tasks of other groups count by their items."""
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class TaskGroup:
     """A group of tasks.
 
     Attributes
@@ -37,24 +36,31 @@ class Group:
     weights: FloatArray
 
 
-def groups_of(table: "ItemTable") -> Iterator[Group]:
+def groups_of(
+    items: "pd.DataFrame", tasks: Sequence[str], shares: FloatArray, *, is_macro: bool
+) -> Iterator[TaskGroup]:
     """Yield the groups, each before the groups in it.
 
     A name counts at the first place where it is found, and only there. A task's own name, or that
-    of parts of tasks, is none of a group.
+    of parts of tasks, is none of a group. `shares`, shape (tasks,), are the weights of the tasks in
+    the full score; if it is a macro average, so are the groups' scores.
     """
-    if GROUP not in table.items:
+    if GROUP not in items:
         return
-    columns = [name for name in ("task", GROUP, EQUAL) if name in table.items]
-    rows = table.items[columns].fillna("").astype(str).drop_duplicates()
+    columns = [name for name in ("task", GROUP, EQUAL, "harness") if name in items]
+    rows = items[columns].fillna("").astype(str).drop_duplicates()
     rows = rows[~rows["task"].duplicated(keep=False)]  # whole tasks
-    paths = dict(zip(rows["task"], rows[GROUP], strict=True))
+    harnesses = rows.get("harness", [""] * len(rows))
+    paths = {
+        task: [path] if harness == "inspect" else path.split("/")
+        for task, path, harness in zip(rows["task"], rows[GROUP], harnesses, strict=True)
+    }
     is_equal = {name for path in rows.get(EQUAL, ()) for name in path.split("/")}
-    places = dict.fromkeys(["", *table.tasks], "a task")
+    places = dict.fromkeys(["", *tasks], "a task")
     tasks_in: dict[str, list[int]] = {}
     parts: dict[str, dict[str, None]] = {}
-    for task, own_name in enumerate(table.tasks):
-        written = paths.get(own_name, "").split("/")
+    for task, own_name in enumerate(tasks):
+        written = paths.get(own_name, [])
         path = [
             name
             for depth, name in enumerate(written)
@@ -63,9 +69,24 @@ def groups_of(table: "ItemTable") -> Iterator[Group]:
         for above, below in pairwise([*path, own_name]):
             tasks_in.setdefault(above, []).append(task)
             parts.setdefault(above, {})[below] = None
-    sizes = np.bincount(table.task_of, None if EQUAL in rows else table.item_weights)
+    if EQUAL in rows:
+        shares = items["task"].value_counts()[list(tasks)].to_numpy(np.float64)
     for name, at in tasks_in.items():
-        counts = np.zeros(len(table.tasks))
-        equal = name in is_equal or table.average == "macro"
-        counts[at] = 1.0 if equal else sizes[at]
-        yield Group(name, tuple(parts[name]), counts / counts.sum())
+        counts = np.zeros(len(tasks))
+        counts[at] = 1.0 if is_macro or name in is_equal else shares[at]
+        yield TaskGroup(name, tuple(parts[name]), counts / counts.sum())
+
+
+def harness_tasks(items: "pd.DataFrame") -> "pd.Series[Any]":
+    """Return each item's task as its harness names it.
+
+    >>> items = pd.DataFrame({"task": ["sums_two", "x"], "group": ["sums", "y"],
+    ...     "harness": ["inspect", "lm-eval"]})
+    >>> harness_tasks(items).tolist()
+    ['sums', 'x']
+    """
+    tasks = items["task"].astype(str)
+    if GROUP not in items or "harness" not in items:
+        return tasks
+    is_part = (items["harness"] == "inspect") & (items[GROUP].fillna("") != "")
+    return tasks.where(~is_part, items[GROUP].astype(str))

@@ -66,7 +66,7 @@ def fit_tasks(
         The full score, within its bounds.
     items, answers : ndarrays, shape (n,)
     """
-    shares = np.bincount(scores.task_of, scores.item_weights)
+    shares = scores.task_shares
     least, most = task_bounds(scores, items, answers)
     if not scores.n_models:
         return np.clip(tasks, least, most)

@@ -157,9 +157,7 @@ class Scored:
         shares = np.array([group.weights for group in scores.groups])
         items, replies = self.answers.items, self.answers.scores[0]
         # What an item counts in a group, in place of what it counts in the full score.
-        ratios = (shares / np.bincount(scores.task_of, scores.item_weights))[
-            :, scores.task_of[items]
-        ]
+        ratios = (shares / scores.task_shares)[:, scores.task_of[items]]
         estimates = shares @ self.estimates[1:]
         if not scores.n_models:
             chances = 1.0 if self.sample is None else self.sample.chances[items]
@@ -199,6 +197,8 @@ def _errors_in_parts(
     """
     is_drawn = np.isfinite(sample.influence[items])
     squares, ratios = sample.influence[items][is_drawn] ** 2, ratios[:, is_drawn]
+    if not squares.any():  # all answers are as expected: the error is that of others
+        squares = np.ones(len(squares))
     counts = np.count_nonzero(ratios, axis=1)
     own = ratios**2 @ squares
     typical = (ratios**2).sum(axis=1) * squares.mean()

@@ -329,7 +329,7 @@ class Judge:
         total = score * (1 - score) * self.random.effect
         if n < ENOUGH or self.half_width is not None or len(tasks) < 2 or total < TINY:
             return 1.0
-        of_tasks = np.bincount(scores.task_of, scores.item_weights)
+        of_tasks = scores.task_shares
         between = float(of_tasks @ (tasks - of_tasks @ tasks) ** 2)
         factor = student(math.sqrt(max(1 - between / total, 0)), n - min(len(tasks), n // 2) + 2.0)
         return min(1.0, factor(level) / NORMAL_DISTRIBUTION.inv_cdf(0.5 + level / 2))
@@ -356,11 +356,10 @@ class Judge:
         in_groups = score.in_groups(scores, full)
         intervals = self._of_parts(score, full, shares, in_groups)
         found = [*zip(in_groups.estimates[1:], intervals, strict=True)]
-        of_full = np.bincount(scores.task_of, scores.item_weights)
         for at, row in enumerate(shares):
             if len(held := np.flatnonzero(row)) == 1:
                 found[at] = score.estimates[1 + held[0]], tasks[held[0]]
-            elif np.allclose(row, of_full, rtol=0, atol=TINY):
+            elif np.allclose(row, scores.task_shares, rtol=0, atol=TINY):
                 found[at] = score.estimates[0], full
         return [(float(estimate), uncertainty) for estimate, uncertainty in found]
 
@@ -378,7 +377,7 @@ class Judge:
         sizes = holds @ np.bincount(scores.task_of, minlength=len(scores.tasks))
         least, most = (shares @ ends for ends in task_bounds(scores, items, replies))
         # Whether the part's items count the same.
-        per_item = np.divide(shares, np.bincount(scores.task_of, scores.item_weights))
+        per_item = shares / scores.task_shares
         is_even = [
             bool(np.ptp(row[held]) < TINY) for row, held in zip(per_item, holds, strict=True)
         ]

@@ -32,7 +32,7 @@ from fewbench.readers.join.task import (
 from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, from_arrays
 from fewbench.scores.costs import with_answer_costs
-from fewbench.scores.groups import GROUP
+from fewbench.scores.groups import GROUP, harness_tasks
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.replies import REPLIES
 from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
@@ -266,6 +266,7 @@ def join(
     if like is not None:
         scores = with_answer_costs(scores, answer_costs(tasks))
     scores = _named_as(like, scores)
+    scores = _in_parts(scores, tasks) if like is None else _in_tasks_of(like, scores)
     notes = notes_on(tasks, values, models, checked, differences, are_sources=like is None)
     notes = (*metrics.notes, *filters.notes, *notes, *(cost_notes if like is None else []))
     return Reading(scores, notes, _files(runs, tasks))
@@ -274,8 +275,8 @@ def join(
 def _of_task(like: Scores | None, column: str) -> dict[str, str]:
     if like is None or column not in like.items:
         return {}
-    by_task = like.items.drop_duplicates("task").set_index("task")[column]
-    return {str(task): str(name) for task, name in by_task.items() if name}
+    names = zip(harness_tasks(like.items), like.items[column], strict=True)
+    return {str(task): str(name) for task, name in dict.fromkeys(names) if name}
 
 
 def _join_task(
@@ -402,6 +403,28 @@ def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
         if any(hashes):
             columns[name] = np.array(hashes, dtype=object)
     return scores.changed(items=scores.items.assign(**columns))
+
+
+def _in_parts(scores: Scores, tasks: list[JoinedTask]) -> Scores:
+    """Return the scores with groups inside a task as tasks, and the task as their group."""
+    parts = [part for task in tasks for part in task.parts()]
+    if not any(parts):
+        return scores
+    of_items = scores.items["task"].astype(str)
+    names = [f"{task}_{part}" if part else task for task, part in zip(of_items, parts, strict=True)]
+    groups = [task if part else "" for task, part in zip(of_items, parts, strict=True)]
+    return scores.changed(items=scores.items.assign(**{"task": names, GROUP: groups}))
+
+
+def _in_tasks_of(like: Scores, scores: Scores) -> Scores:
+    """Return the scores with items in the tasks that they have there, if these are groups."""
+    known = scores.items.index.intersection(like.items.index)
+    theirs = like.items.loc[known]
+    theirs = theirs[harness_tasks(theirs) != theirs["task"]]
+    items = scores.items.copy()
+    for name in ("task", GROUP) if len(theirs) else ():
+        items[name] = theirs[name].reindex(items.index).fillna(items.get(name, ""))
+    return scores.changed(items=items) if len(theirs) else scores
 
 
 def _reply_kinds(task: JoinedTask) -> list[str]:

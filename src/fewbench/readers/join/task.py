@@ -123,6 +123,16 @@ class JoinedTask:
             return ""
         return f"{counted(run.n_rows - run.n_items, 'row')} repeated, with the same scores"
 
+    def parts(self) -> list[str]:
+        """Return the group of the task that each item belongs to, "" for none."""
+        parts = [""] * len(self.items.ids)
+        for taken in self.merged.taken:
+            if "part" in taken.run.columns:
+                named = taken.run.columns["part"][taken.rows].tolist()
+                for column, part in zip(taken.columns.tolist(), named, strict=True):
+                    parts[column] = part
+        return parts
+
     def prompts(self) -> list[str]:
         """Return the text of prompt hashes for each item."""
 

@@ -43,6 +43,7 @@ from fewbench.runners.inspect.samples import match_samples, tasks_in, with_ids
 from fewbench.runners.servers import failure_of
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, join_settings
+from fewbench.scores.groups import harness_tasks
 from fewbench.scores.repeats import MEAN, Repeats, reduce_answers
 from fewbench.scores.table import KEYS, ROUTE, SETTINGS
 
@@ -258,7 +259,8 @@ class Feed(RunningTask):
         notes += pool.notes
         self._items = {str(sample.id): item for item, sample in self.samples.items()}
         if not pool.scores.n_models:
-            names = [task.rpartition("/")[2] for task in pool.scores.tasks]
+            own_tasks = dict.fromkeys(harness_tasks(pool.scores.items))
+            names = [task.rpartition("/")[2] for task in own_tasks]
             notes += public_results("inspect", names)
         self._epochs = config.epochs or 1
         if self._epochs > 1:

@@ -15,12 +15,18 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import RunError
 from fewbench.readers.harness import UNKNOWN, LogRun, Rows
-from fewbench.readers.harnesses.inspect_logs.header import metrics_of, scorer_of, task_settings_of
-from fewbench.readers.harnesses.inspect_logs.samples import answer_key, content_of
+from fewbench.readers.harnesses.inspect_logs.header import (
+    group_keys_of,
+    metrics_of,
+    scorer_of,
+    task_settings_of,
+)
+from fewbench.readers.harnesses.inspect_logs.samples import answer_key, content_of, group_of
 from fewbench.readers.join.table import Preference, join
 from fewbench.readers.values import content_id, text_hash
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import asked_elsewhere
+from fewbench.scores.groups import harness_tasks
 from fewbench.scores.table import TEXTS
 
 HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
@@ -38,6 +44,10 @@ def tasks_in(scores: Scores, name: str) -> tuple[str, ...]:
     tasks, short = scores.tasks, name.rpartition("/")[2]
     if name in tasks:
         return (name,)
+    own_names = harness_tasks(scores.items)
+    inside = (own_names != scores.items["task"]) & (own_names.str.rpartition("/")[2] == short)
+    if parts := scores.items["task"][inside].drop_duplicates().astype(str).tolist():
+        return tuple(parts)
     same = [task for task in tasks if task.rpartition("/")[2] == short]
     if len(same) == 1:
         return (same[0],)
@@ -130,7 +140,7 @@ def benchmark_of(
     tasks = {header.eval.task: (header, dataset) for header, dataset in begun}
     runs = [_run_of(*task, (named or "").split(",")) for task in tasks.values()]
     benchmark, metrics = join(runs, metric=named).scores.benchmark, Preference("metric", named)
-    used = dict(zip(benchmark.items["task"], benchmark.items["metric"], strict=True))
+    used = dict(zip(harness_tasks(benchmark.items), benchmark.items["metric"], strict=True))
     for run in runs:  # the notes name what the join used
         metrics.name_for(run.task, [used[run.task], *run.metrics], first=True)
     return benchmark, metrics.notes
@@ -148,7 +158,7 @@ def _run_of(header: Any, dataset: Sequence[Any], named: Sequence[str]) -> LogRun
             f"task {task!r} has no scorer, or one whose values are not known before it runs",
             hint="name the value with --metric, as SCORER.KEY (in Python metric=…)",
         )
-    rows = Rows(Path(task), "sample")
+    rows, group_keys = Rows(Path(task), "sample"), group_keys_of(header)
     is_ordered = not getattr(dataset, "shuffled", False)
     for at, sample in enumerate(with_ids(dataset)):
         answer, choices = answer_key(sample)
@@ -160,6 +170,7 @@ def _run_of(header: Any, dataset: Sequence[Any], named: Sequence[str]) -> LogRun
             own_id=str(sample.id),
             answer=answer,
             choices=choices,
+            part=group_of(sample, group_keys),
         )
     scorers = {name: scorer_of(header, name) for name in metrics}
     return rows.run(

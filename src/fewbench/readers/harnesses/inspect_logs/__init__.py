@@ -14,6 +14,7 @@ from fewbench.readers.files import head
 from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants
 from fewbench.readers.harnesses.inspect_logs.header import (
     MARK,
+    group_keys_of,
     positions_of,
     scorer_of,
     settings_of,
@@ -24,6 +25,7 @@ from fewbench.readers.harnesses.inspect_logs.samples import (
     CUT,
     answer_key,
     content_of,
+    group_of,
     option_table,
     texts_of,
 )
@@ -47,7 +49,8 @@ class InspectLogs:
     An item is a sample, identified by its input, choices and right answers. Each scorer is a
     metric, SCORER.KEY if it returns several values; C, P, I and N count 1, 0.5, 0 and 0. Epochs are
     reduced by the task's reducer, or averaged if it has several. Samples with an error or without a
-    score count as not run. Runs with other task arguments or another solver are not re-runs. Whole
+    score count as not run. Groups of samples that a metric is `grouped` by are tasks of their own,
+    named TASK_GROUP. Runs with other task arguments or another solver are not re-runs. Whole
     samples are read only if the summaries truncate a text, for option probabilities, or to see how
     replies ended.
     """
@@ -86,7 +89,7 @@ class InspectLogs:
         ids = header.eval.dataset.sample_ids or []
         order = {str(own_id): at for at, own_id in enumerate(ids)}
         positions = positions_of(header) if total is not None else {}
-        rows = Rows(path, "sample")
+        rows, group_keys = Rows(path, "sample"), group_keys_of(header)
         for item in sorted(
             scored.items, key=lambda item: order.get(str(item.sample.id), len(order))
         ):
@@ -108,6 +111,7 @@ class InspectLogs:
                 choices=choices,
                 options=option_table(sample) if item.epochs == 1 else None,
                 reply=item.reply,
+                part=group_of(sample, group_keys),
                 costs=item.costs,
             )
         return [
@@ -220,6 +224,8 @@ def _notes_on(
             notes.append(f"samples that {why} count as not run ({len(own_ids)}): {some(own_ids)}")
     if scored.despite_errors:
         notes.append(f"{scored.despite_errors} samples ended in an error but have a score")
+    if len(keys := group_keys_of(header)) > 1:
+        notes.append(f"groups by {keys[0]!r} are tasks here; those by {some(keys[1:])} are not")
     if getattr(header, "invalidated", False):
         notes.append("samples of this log are marked as invalid; they are used nevertheless")
     return tuple(notes)

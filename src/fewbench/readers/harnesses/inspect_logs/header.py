@@ -105,6 +105,21 @@ def metrics_of(header: Any) -> list[str]:
     return metrics
 
 
+def group_keys_of(header: Any) -> list[str]:
+    """Return the fields of samples' metadata by which metrics are grouped."""
+    stated = [header.eval.metrics or [], *(one.metrics or [] for one in header.eval.scorers or [])]
+    keys: dict[str, None] = {}
+    while stated:
+        metric = stated.pop(0)
+        if isinstance(metric, dict):
+            stated = [*metric.values(), *stated]
+        elif isinstance(metric, list):
+            stated = [*metric, *stated]
+        elif metric.name.rpartition("/")[2] == "grouped" and metric.options:
+            keys |= dict.fromkeys([str(metric.options.get("group_key", ""))])
+    return [key for key in keys if key]
+
+
 def _named_scorers(header: Any) -> list[tuple[str, Any]]:
     """Return scorers with the names that scores have; those of one name are numbered."""
     named: dict[str, Any] = {}

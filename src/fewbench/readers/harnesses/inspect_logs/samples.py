@@ -3,7 +3,7 @@
 import math
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fewbench.readers.options import NO_ANSWER, OptionTable
@@ -58,6 +58,11 @@ def answer_key(sample: Any) -> tuple[str | None, list[str]]:
     choices, right = _key_texts(sample)
     is_cut = any(text.endswith(CUT) for text in texts_of(sample.target))
     return None if is_cut else "\x1f".join(right), choices
+
+
+def group_of(sample: Any, keys: Sequence[str]) -> str:
+    """Return the group that a sample's metadata name under the first of the keys, "" if none."""
+    return str((sample.metadata or {}).get(keys[0], "")) if keys else ""
 
 
 def _key_texts(sample: Any) -> tuple[list[str], list[str]]:
