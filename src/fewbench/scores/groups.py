@@ -70,7 +70,7 @@ def groups_of(
             tasks_in.setdefault(above, []).append(task)
             parts.setdefault(above, {})[below] = None
     if EQUAL in rows:
-        shares = items["task"].value_counts()[list(tasks)].to_numpy(np.float64)
+        shares = items["task"].value_counts()[list(tasks)].to_numpy().astype(np.float64)
     for name, at in tasks_in.items():
         counts = np.zeros(len(tasks))
         counts[at] = 1.0 if is_macro or name in is_equal else shares[at]
