@@ -15,6 +15,7 @@ from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Provenance, Record
+from fewbench.methods.adaptive.unrun import WithUnrun, budget_of_ran
 from fewbench.methods.kriging import MOST_UNRUN, learns_from_whole
 from fewbench.methods.sources import FEWEST_OTHERS, RELIABLE, are_opposed, reliability
 from fewbench.scores import Scores, Unit
@@ -67,18 +68,27 @@ class Estimating:
         scores, stop = choosing.scores, choosing.settings.stop
         half_width = None if stop.half_width is None else stop.half_width / scores.scale.span
         packed = known_errors(scores, choosing.method, provenance)
+        method, whole, budget = choosing.method, scores.whole, provenance.budget
+        table, ran_budget, of_ran = whole, budget, None
+        if self.samples_unrun:
+            table, ran_budget = scores.ran.whole, budget_of_ran(scores, budget)
 
         def errors(answered: int) -> HeldOut:
             if packed is not None:
                 return packed
             return measure_for(
-                choosing.method, scores.whole, provenance.budget, provenance.seed, answered,
+                method, table, ran_budget, provenance.seed, answered,
                 stops_early=half_width is not None, folder=self.errors_folder, pool=self._pool,
             )  # fmt: skip
 
-        return Judge(
-            choosing.method, scores.whole, provenance.budget, errors, half_width, stop.level
-        )
+        if self.samples_unrun:
+            of_ran = Judge(method, table, ran_budget, errors)
+        return Judge(method, whole, budget, errors, half_width, stop.level, of_ran)
+
+    @cached_property
+    def samples_unrun(self) -> bool:
+        """Whether items that no source ran are a random sample beside what the method asks."""
+        return isinstance(self._choosing.session, WithUnrun)
 
     @contextmanager
     def measured_by(self, workers: int, executor: Executor) -> Iterator[None]:
@@ -118,10 +128,14 @@ class Estimating:
             )  # fmt: skip
             notes += gaps
             notes += [*self._ledger.notes(name), *prediction.notes]
-            if not score.is_sampled:
+            if not (score.ran or score).is_sampled:
                 general = self.method_notes() if general is None else general
                 notes += general
-            elif self.judge.method.reach and not prediction.notes and learns_from_whole(scores):
+            elif (
+                self.judge.method.reach
+                and not prediction.notes
+                and (score.ran is not None or learns_from_whole(scores))
+            ):
                 notes.append(SWITCHED)
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
@@ -166,7 +180,7 @@ class Estimating:
         if judge.method.plain_sampling:
             return []
         scores, errors, notes = judge.scores, judge.errors(judge.budget), list[str]()
-        if self._choosing.scores.unrun_share > MOST_UNRUN:
+        if not self.samples_unrun and self._choosing.scores.unrun_share > MOST_UNRUN:
             notes.append(unrun_note(self._choosing.scores))
         error, random = errors.mean_error, errors.mean_random
         if error is not None and random is not None and errors.is_worse_than_random:

@@ -76,6 +76,9 @@ class Prediction:
         targets that ran the same items move together. Empty where the method never samples.
     is_plain : bool
         Whether the scores are means of samples in which every item had the same chance.
+    ran : OfRan, optional
+        What the method predicts of the items that some source ran, where the others are a random
+        sample beside it.
     """
 
     scores: FloatArray
@@ -88,6 +91,25 @@ class Prediction:
     freedom: FloatArray | None = None
     samples: tuple[SampleErrors | None, ...] = ()
     is_plain: bool = False
+    ran: "OfRan | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class OfRan:
+    """A prediction of the items that some source ran.
+
+    Attributes
+    ----------
+    prediction : Prediction
+    scores : Scores
+        The sources on these items.
+    items : ndarray of int, shape (items,)
+        Their positions among all items.
+    """
+
+    prediction: Prediction
+    scores: Scores
+    items: IntArray
 
 
 def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Prediction:
@@ -112,7 +134,17 @@ def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Predic
         _some([part.freedom for part in parts], parts, order),
         tuple(samples[at] for at in order),
         all(part.is_plain for part in parts),
+        _of_ran(parts, rows),
     )
+
+
+def _of_ran(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> OfRan | None:
+    found = [part.ran for part in parts if part.ran is not None]
+    if len(found) < len(parts):
+        return None
+    first = found[0]
+    of_parts = joined([each.prediction for each in found], rows)
+    return OfRan(of_parts, first.scores, first.items)
 
 
 def _some(

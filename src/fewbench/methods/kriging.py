@@ -30,6 +30,7 @@ from fewbench.methods.sources import (
 )
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores, read_costs
+from fewbench.scores.table import UNRUN
 
 PER_ITEM = 1000
 """Numbers that fitting the curves and their predictions takes for every item."""
@@ -37,6 +38,8 @@ FIT = 4
 """Raise this number when the fit changes, so that kept fits are not used."""
 MOST_UNRUN = 0.01
 """Share of the full score that items may have which no source model ran."""
+MOST_BESIDE = 0.5
+"""The same, of items that are a random sample beside those that are chosen."""
 LEAST = Need("sources", 2, "nothing distinguishes one item from another", required=True)
 NEEDS = (
     Need(
@@ -86,6 +89,18 @@ def learns_from_whole(scores: Scores) -> bool:
     if unrun.share > MOST_UNRUN:
         return False
     return whole is scores or carrying_sources(whole) >= FEW
+
+
+def samples_unrun(scores: Scores) -> bool:
+    """Whether items that no source ran are a random sample, beside those that are chosen.
+
+    Not if they are most of the full score, where too few sources are to learn from, or in a pack.
+    """
+    if UNRUN in scores.items or scores.origin is not None:
+        return False
+    if not MOST_UNRUN < scores.unrun_share <= MOST_BESIDE:
+        return False
+    return learns_from_whole(scores.ran) and carrying_sources(scores.ran.whole) >= FEW
 
 
 def sample_model(scores: Scores, seed: int = 0) -> SampleModel:

@@ -30,6 +30,17 @@ class Answers:
     counts: FloatArray | None = None
     variances: FloatArray | None = None
 
+    def among(self, items: IntArray) -> "Answers":
+        """Return the answers to some items, sorted, by their places among these."""
+        has = np.isin(self.items, items)
+        of_items = (
+            None if array is None else array[:, has]
+            for array in (self.scores, self.probabilities, self.counts, self.variances)
+        )
+        scores, *others = of_items
+        assert scores is not None
+        return Answers(np.searchsorted(items, self.items[has]), scores, *others)
+
 
 @dataclass(frozen=True, eq=False)
 class Lead:
@@ -282,6 +293,32 @@ class Record:
         self._scores[target][items] = pool_answers(of_items)[0]
         for at in items.tolist():  # probabilities are of one answer
             self._options[target].pop(at, None)
+
+    def part(self, items: IntArray) -> "Record":
+        """Return what is known of some items, sorted, by their places among these."""
+
+        def at(positions: IntArray) -> IntArray:
+            return np.searchsorted(items, positions[np.isin(positions, items)])
+
+        def led(lead: Lead) -> Lead:
+            before = None if lead.lead is None else led(lead.lead)
+            return Lead(tuple(map(at, lead.rounds)), lead.scores[items], lead.budget, before)
+
+        part = Record(self.targets, len(items))
+        for target in self.targets:
+            for asked in self._rounds[target]:
+                part.add_round(target, at(asked))
+            for repeat, answers in self.told(target):
+                part.tell(target, answers.among(items), repeat)
+            part.skip(target, at(np.array(sorted(self._skipped[target]), dtype=np.intp)).tolist())
+            if target in self._leads:
+                part._leads[target] = led(self._leads[target])
+            if target in self._drawings:
+                part._drawings[target] = tuple(
+                    Drawing(at(drawing.before), drawing.chances[items])
+                    for drawing in self._drawings[target]
+                )
+        return part
 
     def skip(self, target: str, items: Sequence[int]) -> None:
         """Record that a target cannot answer these items, so that they are not requested again."""

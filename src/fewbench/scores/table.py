@@ -420,6 +420,11 @@ class Scores(ItemTable):
         times = by_columns(self.cells, lambda part: (~np.isnan(part)).sum(axis=0))
         return np.asarray(times == 0)
 
+    @cached_property
+    def ran(self) -> "Scores":
+        """The scores on the items that some model ran; the table itself if these are all."""
+        return self.take(items=np.flatnonzero(~self.unrun)) if self.unrun.any() else self
+
     @property
     def whole(self) -> "Scores":
         """The scores of the models that ran most of the items; the table itself if all did."""

@@ -116,6 +116,8 @@ class Scored:
         See `fewbench.methods.Prediction`.
     sample : SampleErrors or None
     is_plain : bool
+    ran : Scored or None
+        The same of the items that some source ran, where the others are a random sample.
     """
 
     answers: Answers
@@ -125,6 +127,7 @@ class Scored:
     freedom: FloatArray | None = None
     sample: SampleErrors | None = None
     is_plain: bool = False
+    ran: "Scored | None" = None
 
     @classmethod
     def from_row(cls, prediction: Prediction, row: int, answers: Answers, scores: Scores) -> Self:
@@ -136,7 +139,7 @@ class Scored:
         full, tasks = bound_score(float(prediction.scores[row]), scores, items, replies), []
         if prediction.tasks is not None:
             tasks = [*fit_tasks(prediction.tasks[row], full, scores, items, replies)]
-        spread, by_task = prediction.spread, prediction.task_spread
+        spread, by_task, ran = prediction.spread, prediction.task_spread, prediction.ran
         return cls(
             answers,
             np.array([full, *tasks]),
@@ -145,18 +148,20 @@ class Scored:
             None if prediction.freedom is None else prediction.freedom[row],
             prediction.samples[row] if prediction.samples else None,
             prediction.is_plain,
+            None
+            if ran is None
+            else cls.from_row(ran.prediction, row, answers.among(ran.items), ran.scores),
         )
 
-    def in_groups(self, scores: Scores, full: Uncertainty) -> Self:
-        """Return the same with groups of tasks in place of tasks: their weighted means.
+    def in_parts(self, shares: FloatArray, scores: Scores, full: Uncertainty) -> Self:
+        """Return the same with weighted means of task scores in place of tasks: of groups.
 
-        Without sources a group's score is the mean of its answers, as a task's is. Errors of a
-        sample are those of the full score, whose uncertainty is `full`, that come from the group's
-        items.
+        `shares`, shape (parts, tasks), are their weights. Without sources a part's score is the
+        mean of its answers, as a task's is. Errors of a sample are those of the full score, whose
+        uncertainty is `full`, that come from the part's items.
         """
-        shares = np.array([group.weights for group in scores.groups])
         items, replies = self.answers.items, self.answers.scores[0]
-        # What an item counts in a group, in place of what it counts in the full score.
+        # What an item counts in a part, in place of what it counts in the full score.
         ratios = (shares / scores.task_shares)[:, scores.task_of[items]]
         estimates = shares @ self.estimates[1:]
         if not scores.n_models:
@@ -224,6 +229,45 @@ def sampled_uncertainty(
         NORMAL * spread,
         sample=sample,
     )
+
+
+def of_both(
+    estimate: float,
+    one: Uncertainty | None,
+    other: Uncertainty,
+    share: float,
+    bounds: tuple[float, float],
+) -> Uncertainty:
+    """Return the uncertainty of (1 - share) one + share other, with independent errors.
+
+    The ends are those of the parts, joined as variances (MOVER: Zou & Donner 2008, Statistics in
+    Medicine 27(10)). Without `one`, all is the other.
+    """
+    least, most = bounds
+    if one is None:
+        return replace(other, estimate=estimate, least=least, most=most)
+
+    def reaches(level: float) -> tuple[float, float]:
+        (low, high), (low_other, high_other) = one.interval(level), other.interval(level)
+        below = (1 - share) * (one.estimate - low), share * (other.estimate - low_other)
+        above = (1 - share) * (high - one.estimate), share * (high_other - other.estimate)
+        return math.hypot(*below), math.hypot(*above)
+
+    def half(level: float) -> float:
+        low, high = other.interval(level)
+        return math.hypot((1 - share) * one.half(level), share * (high - low) / 2)
+
+    def ends(level: float) -> tuple[float, float]:
+        below, above = reaches(level)
+        return estimate - below, estimate + above
+
+    error = None
+    if one.error is not None and other.error is not None:
+        error = math.hypot((1 - share) * one.error, share * other.error)
+    return replace(
+        one, estimate=estimate, half=half, ends=ends, least=least, most=most, error=error,
+        sample=None,
+    )  # fmt: skip
 
 
 def stricter(level: float) -> float:

@@ -24,7 +24,7 @@ import numpy as np
 from fewbench._blocks import by_rows
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms import ties
-from fewbench.algorithms.assisted import SampleErrors
+from fewbench.algorithms.assisted import SampleErrors, sample_errors
 from fewbench.methods.base import Method
 from fewbench.methods.sources import (
     NEARLY_COMPLETE,
@@ -55,6 +55,7 @@ from fewbench.uncertainty.intervals import (
     Uncertainty,
     around,
     at_looks,
+    of_both,
     sampled_uncertainty,
     student,
     wilson,
@@ -121,6 +122,8 @@ class Judge:
         They are measured when an interval first needs them: a random sample never does.
     half_width, level : float, optional
         The run stops when the interval at this level has this half width, in [0, 1].
+    of_ran : Judge, optional
+        Where items that no source ran are a random sample: what judges the others.
     """
 
     method: Method
@@ -129,6 +132,7 @@ class Judge:
     errors: Callable[[int], HeldOut]
     half_width: float | None = None
     level: float = 0.9
+    of_ran: "Judge | None" = None
 
     def quantiles(self, answered: int, first: int = 0, last: int = 1) -> Quantiles | None:
         """Return the quantiles of errors with this number of answers, or None with too few sources.
@@ -161,7 +165,11 @@ class Judge:
             return self._of_random(
                 estimate, replies, self.scores.n_items, bounds, items=items, strata=strata
             )
-        if (error := score.sample_error()) is not None:
+        if score.ran is not None and self.of_ran is not None:
+            of_ran = self.of_ran.uncertainty(score.ran)
+            how = score, of_ran, estimate, self.scores.item_weights, bounds
+            uncertainty = self._beside_unrun(*how) or of_ran
+        elif (error := score.sample_error()) is not None:
             uncertainty = sampled_uncertainty(estimate, *error, bounds, score.sample)
         else:
             uncertainty = self._held_out(score, bounds)
@@ -272,6 +280,66 @@ class Judge:
             resemblance=resemblance, warnings=tuple(warnings),
         )  # fmt: skip
 
+    def _beside_unrun(
+        self, score: Scored, of_ran: Uncertainty | None, estimate: float, weights: FloatArray,
+        bounds: tuple[float, float],
+    ) -> Uncertainty | None:  # fmt: skip
+        """Return the uncertainty of a mean over items that some source ran and that none ran.
+
+        `of_ran` is that of the first part, and `weights`, shape (items,), of sum 1, are those of
+        the items in the mean.
+        """
+        assert self.of_ran is not None
+        is_unrun = weights > 0
+        is_unrun[self.scores.positions(self.of_ran.scores.item_ids)] = False
+        share = float(weights[is_unrun].sum())
+        if not is_unrun.any() or (of_ran is None and share < 1 - TINY):
+            return of_ran
+        first = 0.0 if of_ran is None else of_ran.estimate
+        mean = min(max((estimate - (1 - share) * first) / share, 0.0), 1.0)
+        items, answers = score.answers.items, score.answers.scores[0]
+        items, answers = items[is_unrun[items]], answers[is_unrun[items]]
+        n = int(is_unrun.sum())
+        if not len(items):
+            nothing = lambda _: (0.0, 1.0)  # noqa: E731
+            of_unrun = Uncertainty(mean, "random", lambda _: 0.5, nothing, 0.0, 1.0, 0.25)
+        elif np.ptp(weights[is_unrun]) < TINY:
+            of_unrun = self._of_random(mean, answers, n, (0.0, 1.0))
+        else:
+            chances = np.full(n, len(items) / n)
+            how = np.zeros((1, len(items))), weights[items], np.arange(len(items)), chances
+            (error,), (freedom,), _ = sample_errors(answers[None], *how)
+            of_unrun = sampled_uncertainty(mean, float(error), float(freedom), (0.0, 1.0))
+        return of_both(estimate, of_ran, of_unrun, share, bounds)
+
+    def _parts_beside_unrun(
+        self, score: Scored, shares: FloatArray, of_parts: Scored
+    ) -> list[Uncertainty | None]:
+        """Return what `_of_parts` does, where items that no source ran are a random sample."""
+        assert score.ran is not None
+        assert self.of_ran is not None
+        scores, of_ran = self.scores, self.of_ran
+        at = [scores.tasks.index(task) for task in of_ran.scores.tasks]
+        ran_shares = scores.task_weights[scores.positions(of_ran.scores.item_ids)].sum(axis=0)
+        of_tasks = shares[:, at] * ran_shares[at]
+        held = np.flatnonzero(of_tasks.any(axis=1))
+        of_tasks = of_tasks[held] / of_tasks[held].sum(axis=1, keepdims=True)
+        full = of_ran.uncertainty(score.ran)
+        is_tasks = np.array_equal(of_tasks, np.eye(len(at)))
+        in_parts = score.ran if is_tasks else score.ran.in_parts(of_tasks, of_ran.scores, full)
+        known = dict(
+            zip(held.tolist(), of_ran._of_parts(score.ran, full, of_tasks, in_parts), strict=True)
+        )
+        bounds = task_bounds(scores, score.answers.items, score.answers.scores[0])
+        least, most = (shares @ ends for ends in bounds)
+        return [
+            self._beside_unrun(
+                score, known.get(part), estimate, scores.task_weights @ shares[part],
+                (float(least[part]), float(most[part])),
+            )
+            for part, estimate in enumerate(of_parts.estimates[1:].tolist())
+        ]  # fmt: skip
+
     def _resemblance(self, score: Scored) -> Resemblance:
         return resemblance_of(self.scores, [score.answers], self.method.reach)[0]
 
@@ -353,7 +421,7 @@ class Judge:
         if not scores.groups:
             return []
         shares = np.array([group.weights for group in scores.groups])
-        in_groups = score.in_groups(scores, full)
+        in_groups = score.in_parts(shares, scores, full)
         intervals = self._of_parts(score, full, shares, in_groups)
         found = [*zip(in_groups.estimates[1:], intervals, strict=True)]
         for at, row in enumerate(shares):
@@ -370,6 +438,8 @@ class Judge:
 
         `shares`, shape (parts, tasks), are the weights; `of_parts` has the parts in place of tasks.
         """
+        if score.ran is not None and self.of_ran is not None:
+            return self._parts_beside_unrun(score, shares, of_parts)
         items, replies = score.answers.items, score.answers.scores[0]
         scores, is_random = self.scores, self._is_random(score) or score.is_plain
         task_of, n = scores.task_of[items], len(items)

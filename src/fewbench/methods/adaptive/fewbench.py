@@ -9,6 +9,7 @@ averaged by how likely the target is beyond the sources (Bayesian model averagin
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, takewhile, zip_longest
 from typing import ClassVar
 
@@ -27,11 +28,13 @@ from fewbench.algorithms.kriging import (
     pool_size,
     settle,
 )
+from fewbench.methods.adaptive.unrun import WithUnrun
 from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.kriging import (
     NEEDS,
     item_costs,
     prediction_of,
+    samples_unrun,
     source_model,
 )
 from fewbench.methods.needs import Need
@@ -63,7 +66,8 @@ class Fewbench(Method):
 
     With fewer than 20 independent sources all items are a sample. So are the later items of a
     target that is far beyond the sources, or whose answers do not fit them; the chances are then in
-    proportion to what an item tells, per root of its cost.
+    proportion to what an item tells, per root of its cost. Of items that no source ran, as large a
+    share runs as of the others: a random sample.
 
     >>> Fewbench(first=8).describe()
     'fewbench(first=8)'
@@ -90,13 +94,13 @@ class Fewbench(Method):
             return self
         return replace(self, sources=carrying_sources(scores.whole))
 
-    def start(
-        self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
-    ) -> "FewbenchSession":
+    def start(self, scores: Scores, budget: int, seed: int, targets: Sequence[str]) -> Session:
         """Fit the sources; MethodError if a setting is out of range or there are too few."""
         check_number("first", self.first, 1)
         check_number("growth", self.growth, 1, 100)
         check_number("together", self.together, 1)
+        if samples_unrun(scores):
+            return WithUnrun(partial(FewbenchSession, self), scores, budget, seed, targets)
         return FewbenchSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:

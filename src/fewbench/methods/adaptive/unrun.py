@@ -1,0 +1,153 @@
+"""Items that no source model ran: a random sample of them, beside what a method asks of the others.
+
+Nothing learned from the sources says how a target does on items that none of them ran. So the
+method works on the others, and of these as large a share runs, in the order that samples take them.
+The full score is the weighted mean of both parts.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.sampling import permanent_order
+from fewbench.methods.base import OfRan, Prediction, Session
+from fewbench.methods.record import Drawing
+from fewbench.scores import Scores
+
+NOTHING = np.empty(0, dtype=np.intp)
+PRIOR = 2.0
+"""A part's score counts so many items as if the target did on them as on the others."""
+
+
+Begin = Callable[[Scores, int, int, Sequence[str]], Session]
+
+
+class WithUnrun(Session):
+    """A method on the items that some source ran, and a random sample of the others.
+
+    Parameters
+    ----------
+    begin : callable
+        Starts the method on some items; arguments as the next ones.
+    scores, budget, seed, targets
+        As for the method.
+    """
+
+    def __init__(
+        self, begin: Begin, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> None:
+        super().__init__(targets, scores.n_items)
+        self._scores, self._budget = scores, budget
+        self._ran, unrun = np.flatnonzero(~scores.unrun), np.flatnonzero(scores.unrun)
+        order = permanent_order(scores.task_of, seed, scores.cohort_of)
+        self._order = order[np.isin(order, unrun)]
+        self._inner = begin(scores.ran, budget_of_ran(scores, budget), seed, targets)
+
+    @property
+    def _method(self) -> Session:
+        """The method, with what is known of the items that some source ran."""
+        self._inner.record = self.record.part(self._ran)
+        return self._inner
+
+    def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
+        """Return each target's next round of the method, and as large a share of the others."""
+        method, chosen = self._method, dict[str, IntArray]()
+        of_method = method.choose(targets)
+        for name in targets:
+            new = of_method.get(name)
+            if new is not None and not len(new):
+                chosen[name] = NOTHING  # it waits
+                continue
+            items = NOTHING if new is None else self._ran[new]
+            asked = self.record.asked(name)
+            n_ran = len(method.record.asked(name)) + len(items)
+            left = self._budget - len(asked) - len(items)
+            n = min(unrun_beside(self._scores, n_ran) - (len(asked) + len(items) - n_ran), left)
+            others = self._order[~np.isin(self._order, asked)][: max(n, 0)]
+            if len(items) + len(others):
+                chosen[name] = np.concatenate([items, others])
+        return chosen
+
+    def next_led(self, target: str) -> IntArray:
+        """Return the next round of the run that a target follows, as the method does."""
+        led = super().next_led(target)
+        if not np.isin(led, self._ran).any() or len(self._method.next_led(target)):
+            return led
+        return NOTHING
+
+    def drawn(self, target: str) -> tuple[Drawing, ...]:
+        """Return how the method's items were drawn, phase by phase."""
+        drawings = []
+        for drawing in self._method.drawn(target):
+            chances = np.full(self._scores.n_items, np.nan)
+            chances[self._ran] = drawing.chances
+            drawings.append(Drawing(self._ran[drawing.before], chances))
+        return tuple(drawings)
+
+    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
+        """Predict both parts, and their weighted mean."""
+        scores, of_ran = self._scores, self._method.predict(targets, tasks=tasks)
+        weights = np.column_stack([scores.item_weights, scores.task_weights])
+        at_task = [1 + scores.tasks.index(task) for task in scores.ran.tasks]
+        found = np.empty((len(targets), weights.shape[1]))
+        for row, name in enumerate(targets):
+            full = float(of_ran.scores[row])
+            prior = np.full(weights.shape[1], self._mean(name, weights[:, 0], full))
+            found[row] = [
+                self._mean(name, of_part, first)
+                for of_part, first in zip(weights.T, [full, *prior[1:]], strict=True)
+            ]
+        shares = self.shares
+        known = np.zeros_like(found)
+        known[:, 0] = of_ran.scores
+        if of_ran.tasks is not None:
+            known[:, at_task] = of_ran.tasks
+        every = (1 - shares) * known + shares * found
+        return replace(
+            of_ran,
+            scores=every[:, 0],
+            tasks=every[:, 1:] if tasks else None,
+            items=None,
+            spread=None,
+            task_spread=None,
+            freedom=None,
+            samples=(),
+            is_plain=False,
+            ran=OfRan(of_ran, scores.ran, self._ran),
+        )
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The weight of the items that no source ran in the full score and in every task's."""
+        scores = self._scores
+        of_tasks = scores.task_weights[scores.unrun].sum(axis=0)
+        return np.append(scores.item_weights[scores.unrun].sum(), of_tasks)
+
+    def _mean(self, target: str, weights: FloatArray, prior: float) -> float:
+        """Return a target's weighted mean score on the items that no source ran."""
+        answers = self.record.scores(target)[self._order]
+        weights = weights[self._order]
+        has = np.isfinite(answers) & (weights > 0)
+        if not weights.any() or not has.any():
+            return prior
+        n, answered = int(has.sum()), float(weights[has] @ answers[has])
+        seen = float(weights[has].sum())
+        left = (n * answered / seen + PRIOR * prior) / (n + PRIOR)
+        return float((answered + (weights.sum() - seen) * left) / weights.sum())
+
+
+def unrun_beside(scores: Scores, n_ran: int) -> int:
+    """Return how many items that no source ran run beside so many others: as large a share."""
+    ratio = scores.unrun_share / (1 - scores.unrun_share)
+    return min(int(np.ceil(ratio * n_ran - 1e-9)), int(scores.unrun.sum()))
+
+
+def budget_of_ran(scores: Scores, budget: int) -> int:
+    """Return how many of a budget's items are some that a source ran."""
+    n = budget
+    while n > 1 and n + unrun_beside(scores, n) > budget:
+        n -= 1
+    return min(n, scores.ran.n_items)
