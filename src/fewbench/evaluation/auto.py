@@ -25,7 +25,7 @@ from fewbench.evaluation.opening import Stop, check_budget
 from fewbench.methods import CATALOGUE, Method, Session, Subset, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.catalogue import ADVICE, FEW, STRONGER
-from fewbench.methods.kriging import MOST_UNRUN
+from fewbench.methods.kriging import MOST_UNRUN, samples_unrun
 from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import (
     RELIABLE,
@@ -173,10 +173,10 @@ def _without_whole(scores: Scores) -> str:
     if not scores.n_models:
         return "there are no source models, so the items are a random sample, spread over tasks"
     if scores.unrun_share > MOST_UNRUN:
-        return (
-            f"no source model ran {scores.unrun_share:.0%} of the benchmark, so the items are a "
-            "random sample"
-        )
+        text = f"no source model ran {scores.unrun_share:.0%} of the benchmark, so "
+        if samples_unrun(scores):
+            return f"{text}it chooses among the other items alone: of these it draws at random"
+        return f"{text}the items are a random sample"
     count = independent_sources(scores.whole)
     few = f"{count} of them independent, and {FEW} are needed to choose items"
     return (

@@ -137,6 +137,10 @@ class Estimating:
                 and (score.ran is not None or learns_from_whole(scores))
             ):
                 notes.append(SWITCHED)
+            if score.ran is not None:
+                notes.append(
+                    beside_note(scores, len(score.answers.items) - len(score.ran.answers.items))
+                )
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
             notes += direction_notes(score, self.judge.scores)
@@ -208,6 +212,15 @@ def unrun_note(scores: Scores) -> str:
         f"no source model ran {counted(n, 'item')} ({scores.unrun_share:.0%} of the full score): "
         "their part is guessed from the other items, and errors and intervals are of the older "
         "items only. The method fewbench draws of them too"
+    )
+
+
+def beside_note(scores: Scores, n: int) -> str:
+    """Say that so many answers are a sample of the items that no source model ran."""
+    sample = f"{counted(n, 'answer is', 'answers are')} a random sample of them"
+    return (
+        f"no source model ran {counted(int(scores.unrun.sum()), 'item')} ({scores.unrun_share:.0%} "
+        f"of the full score): {sample if n else 'the target answered none of them yet'}"
     )
 
 

@@ -3,7 +3,8 @@
 Answers and the order of the old items stay. The same share of the new items is drawn as of the old
 ones, in an order that the benchmark and the seed decide, so that all answers together are a sample
 of all items. Items that a method chose are not a sample. In this case, as many items as an estimate
-from a sample needs are drawn from all remaining items, old and new.
+from a sample needs are drawn from all remaining items, old and new; unless no source model ran the
+new items, and the method estimates the old ones beside a sample of the new ones.
 """
 
 import math
@@ -29,7 +30,9 @@ from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import Asked, Entry, Journal
 from fewbench.evaluation.opening import BENCHMARK, SCORES
 from fewbench.methods import StaticMethod, Subset
+from fewbench.methods.adaptive.fewbench import Fewbench
 from fewbench.methods.base import Session
+from fewbench.methods.kriging import samples_unrun
 from fewbench.methods.record import Drawing
 from fewbench.scores import Benchmark, Scores, save_scores
 from fewbench.scores.benchmark import COHORT, WEIGHT
@@ -204,11 +207,12 @@ def _weights(own: Scores, given: Scores) -> "pd.Series[float] | None":
 
 def _drawn(
     evaluation: Evaluation, table: Scores, new: IntArray
-) -> dict[str, tuple[IntArray, Drawing]]:
-    """Return each target's additional items, and how all its items are then drawn."""
+) -> dict[str, tuple[IntArray, Drawing | None]]:
+    """Return each target's additional items, and how all its items are then drawn, if they are."""
     method, record = evaluation.method, evaluation.record
+    is_beside = isinstance(method, Fewbench) and samples_unrun(table)
     order = permanent_order(table.task_of, evaluation.provenance.seed, table.cohort_of)
-    found: dict[str, tuple[IntArray, Drawing]] = {}
+    found: dict[str, tuple[IntArray, Drawing | None]] = {}
     for target in record.targets:
         asked = record.asked(target)
         if isinstance(method, StaticMethod) and len(new):
@@ -234,13 +238,13 @@ def _drawn(
         pool = new
         share = (n or len(asked)) / weights[old if n else np.arange(len(missed))].sum()
         wanted = max(FEWEST, round(share * weights[new].sum()))
-        if not n:
+        if not n and not is_beside:
             pool = np.setdiff1d(np.arange(table.n_items), asked)
             wanted = max(wanted, math.ceil(ENOUGH / (1 - ENOUGH) * len(asked)))
         sample = NestedSample(order[np.isin(order, pool)], weights)
         places = sample.take(min(wanted, len(pool)))
         chances[places] = sample.chances(len(places))[places]
-        found[target] = places, Drawing(before, chances)
+        found[target] = places, Drawing(before, chances) if n or not is_beside else None
     return found
 
 
@@ -266,13 +270,14 @@ def _can_draw(evaluation: Evaluation) -> None:
 
 
 def _with_items(
-    evaluation: Evaluation, table: Scores, drawn: Sequence[tuple[IntArray, Drawing]]
+    evaluation: Evaluation, table: Scores, drawn: Sequence[tuple[IntArray, Drawing | None]]
 ) -> Subset | None:
     """Return the subset of a static method with the new items, all by their chances."""
     subset = evaluation.subset
     if subset is None or not drawn:
         return subset
     places, drawing = drawn[0]
+    assert drawing is not None
     items = (*subset.items, *table.item_ids[places].tolist())
     chances: FloatArray = drawing.chances[table.positions(items)]
     over = table.item_weights[table.positions(items)] / chances
@@ -287,7 +292,7 @@ def _with_items(
 
 
 def _entries(
-    evaluation: Evaluation, table: Scores, drawn: dict[str, tuple[IntArray, Drawing]]
+    evaluation: Evaluation, table: Scores, drawn: dict[str, tuple[IntArray, Drawing | None]]
 ) -> list[Entry]:
     """Return what the folder notes: the new round of each target, and how its items are drawn."""
     by_items: dict[tuple[str, ...], list[str]] = {}
@@ -298,7 +303,11 @@ def _entries(
         Asked(targets=tuple(targets), items=items) for items, targets in by_items.items()
     ]
     if evaluation.subset is None:
-        entries += [to_drawn(target, [drawing], table) for target, (_, drawing) in drawn.items()]
+        entries += [
+            to_drawn(target, [drawing], table)
+            for target, (_, drawing) in drawn.items()
+            if drawing is not None
+        ]
     return entries
 
 

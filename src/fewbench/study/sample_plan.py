@@ -18,7 +18,7 @@ from fewbench.algorithms.kriging import SampleModel
 from fewbench.algorithms.kriging.sample import PILOT, sizes_of
 from fewbench.errors import StudyError
 from fewbench.methods.catalogue import FEW
-from fewbench.methods.kriging import sample_model
+from fewbench.methods.kriging import sample_model, samples_unrun
 from fewbench.scores import Scores, Unit
 from fewbench.scores.roles import as_sources
 from fewbench.scores.table import credit_facts
@@ -152,7 +152,9 @@ def plan_sample(
         n = forecast.needed(goal, unit, score)
         width, random_width = forecast.half_width(score, n), forecast.random(score, n)
         enough = _first(lambda n: FULL * forecast.random(score, n) <= width, n_items)
-        pays_after = -(-(FEW - whole) * n_items // (n - enough)) if n > enough else None
+        pays_after = None
+        if n > enough and whole < FEW:
+            pays_after = -(-(FEW - whole) * n_items // (n - enough))
         return Expected(
             float(scores.scale.from_unit(score)), n, width * span, forecast.error(score, n) * span,
             random_width * span, n * float(prices.mean()), pays_after,
@@ -187,6 +189,10 @@ def _notes(scores: Scores, expected: Expected, without: str) -> tuple[str, ...]:
         else f"{without}. These are the exact intervals of a random sample of right and wrong "
         "answers"
     )
+    if samples_unrun(scores):
+        beside = f"no source model ran {scores.unrun_share:.0%} of the full score: these items run "
+        beside += "as a random sample, and fewbench chooses the others, so that intervals are "
+        return first, f"{beside}usually narrower than here"
     full = (
         f"source models would help: {FEW} full runs made intervals 0.41 to 0.75 times as wide on "
         "eight benchmarks (0.94 times on the bundled images)"

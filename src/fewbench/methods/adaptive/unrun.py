@@ -7,7 +7,6 @@ The full score is the weighted mean of both parts.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
@@ -90,22 +89,22 @@ class WithUnrun(Session):
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict both parts, and their weighted mean."""
         scores, of_ran = self._scores, self._method.predict(targets, tasks=tasks)
-        weights = np.column_stack([scores.item_weights, scores.task_weights])
-        at_task = [1 + scores.tasks.index(task) for task in scores.ran.tasks]
-        found = np.empty((len(targets), weights.shape[1]))
-        for row, name in enumerate(targets):
-            full = float(of_ran.scores[row])
-            prior = np.full(weights.shape[1], self._mean(name, weights[:, 0], full))
-            found[row] = [
-                self._mean(name, of_part, first)
-                for of_part, first in zip(weights.T, [full, *prior[1:]], strict=True)
-            ]
-        shares = self.shares
-        known = np.zeros_like(found)
+        at_task = [1 + scores.tasks.index(task) for task in scores.ran.tasks] if tasks else []
+        wanted = [scores.item_weights, *(scores.task_weights.T if tasks else ())]
+        known = np.full((len(targets), len(wanted)), np.nan)  # of tasks that no source ran
         known[:, 0] = of_ran.scores
         if of_ran.tasks is not None:
             known[:, at_task] = of_ran.tasks
-        every = (1 - shares) * known + shares * found
+        found = np.empty_like(known)
+        for row, name in enumerate(targets):
+            full = known[row, 0]
+            found[row, 0] = of_all = self._mean(name, wanted[0], full)
+            # A task's items differ from the others that some source ran as those of all tasks do.
+            likely = np.clip(np.nan_to_num(known[row], nan=full) + of_all - full, 0.0, 1.0)
+            for at, weights in enumerate(wanted[1:], start=1):
+                found[row, at] = self._mean(name, weights, float(likely[at]))
+        shares = np.array([weights[scores.unrun].sum() for weights in wanted])
+        every = (1 - shares) * np.nan_to_num(known) + shares * found
         return replace(
             of_ran,
             scores=every[:, 0],
@@ -118,13 +117,6 @@ class WithUnrun(Session):
             is_plain=False,
             ran=OfRan(of_ran, scores.ran, self._ran),
         )
-
-    @cached_property
-    def shares(self) -> FloatArray:
-        """The weight of the items that no source ran in the full score and in every task's."""
-        scores = self._scores
-        of_tasks = scores.task_weights[scores.unrun].sum(axis=0)
-        return np.append(scores.item_weights[scores.unrun].sum(), of_tasks)
 
     def _mean(self, target: str, weights: FloatArray, prior: float) -> float:
         """Return a target's weighted mean score on the items that no source ran."""
