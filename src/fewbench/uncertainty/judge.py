@@ -332,13 +332,14 @@ class Judge:
         )
         bounds = task_bounds(scores, score.answers.items, score.answers.scores[0])
         least, most = (shares @ ends for ends in bounds)
-        return [
-            self._beside_unrun(
-                score, known.get(part), estimate, scores.task_weights @ shares[part],
-                (float(least[part]), float(most[part])),
-            )
-            for part, estimate in enumerate(of_parts.estimates[1:].tolist())
-        ]  # fmt: skip
+        joined = list[Uncertainty | None]()
+        for part, estimate in enumerate(of_parts.estimates[1:].tolist()):
+            weights = scores.task_weights @ shares[part]
+            ends = float(least[part]), float(most[part])
+            found = self._beside_unrun(score, known.get(part), estimate, weights, ends)
+            answers = score.answers.scores[0][weights[score.answers.items] > 0]
+            joined.append(None if found is None else reaching_end(found, answers))
+        return joined
 
     def _resemblance(self, score: Scored) -> Resemblance:
         return resemblance_of(self.scores, [score.answers], self.method.reach)[0]
