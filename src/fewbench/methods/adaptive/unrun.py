@@ -17,8 +17,8 @@ from fewbench.methods.record import Drawing
 from fewbench.scores import Scores
 
 NOTHING = np.empty(0, dtype=np.intp)
-PRIOR = 2.0
-"""A part's score counts so many items as if the target did on them as on the others."""
+PRIOR = 1.0
+"""So many items count as if the target did on them as on the others: its few answers say little."""
 
 
 Begin = Callable[[Scores, int, int, Sequence[str]], Session]
