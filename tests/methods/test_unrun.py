@@ -168,6 +168,19 @@ def test_new_items_that_no_source_ran_are_all_that_an_extension_asks(tmp_path):
     )
 
 
+def test_answers_to_one_part_alone_leave_the_other_open(first):
+    scores, rows = first
+    for wanted in (True, False):
+        evaluation = Evaluation(scores, "fewbench", 20, targets=["x0"])
+        items = [item for item in evaluation.ask()["x0"] if (item >= IDS[OLD]) == wanted]
+        evaluation.tell("x0", {item: rows[0][IDS.index(item)] for item in items})
+        found = evaluation.estimate(warn=False)["x0"]
+        assert found.items_run == len(items)
+        assert found.interval.low <= rows[0].mean() <= found.interval.high
+        assert found.interval.high - found.interval.low > 0.25
+        assert ("answered none of them" in str(found.warnings)) == (not wanted)
+
+
 def test_answers_given_several_times_and_lost_ones_count_as_elsewhere(first):
     scores, rows = first
     evaluation = Evaluation(scores, "fewbench", targets=["x0"], stop=Stop(items=40, repeats=2))

@@ -200,13 +200,16 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
     """
     if now.fingerprint == header.provenance.fingerprint:
         return FoundScores(now, is_changed=header.changes > 0)
-    if now.origin is not None or not (folder / ITEMS).exists():
+    if now.origin is not None:
         raise EvaluationError(
-            f"{folder}: started with {'another pack' if now.origin is not None else 'other scores'}"
-            f" (fingerprint {now.fingerprint} instead of {header.provenance.fingerprint})",
-            hint="restore it; or estimate the run with the newer pack: fewbench pack refresh"
-            if now.origin is not None
-            else "restore the scores, or start a new evaluation",
+            f"{folder}: started with another pack, made of other scores: this one is of "
+            f"{counted(now.n_models, 'source model')} × {counted(now.n_items, 'item')}",
+            hint="restore it; or estimate the run with the newer pack: fewbench pack refresh",
+        )
+    if not (folder / ITEMS).exists():
+        raise EvaluationError(
+            f"{folder}: started with other scores, and {ITEMS}, which says with which, is gone",
+            hint="restore the scores, or start a new evaluation",
         )
     before = open_saved(folder / ITEMS)
     if now.scale != before.scale:

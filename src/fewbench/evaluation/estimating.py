@@ -421,7 +421,8 @@ def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
     tasks = f"; tasks without an answer: {some(lacking)}" if lacking else ""
     return [
         *notes,
-        f"the {len(answered)} answers are not to the first of the {len(asked)} items asked, so "
+        f"the {counted(len(answered), 'answer is', 'answers are')} not to the first of the "
+        f"{len(asked)} items asked, so "
         f"the estimate is valid only if the others are missing by chance{tasks}. Record the "
         "missing answers: fewbench ask lists the items",
     ]

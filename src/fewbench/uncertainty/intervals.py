@@ -231,6 +231,11 @@ def sampled_uncertainty(
     )
 
 
+def unknown(estimate: float) -> Uncertainty:
+    """Return the uncertainty of a score of which nothing is known."""
+    return Uncertainty(estimate, "random", lambda _: 0.5, lambda _: (0.0, 1.0), 0.0, 1.0, 0.25)
+
+
 def of_both(
     estimate: float,
     one: Uncertainty | None,

@@ -58,6 +58,7 @@ from fewbench.uncertainty.intervals import (
     of_both,
     sampled_uncertainty,
     student,
+    unknown,
     wilson,
 )
 from fewbench.uncertainty.resemblance import Resemblance, resemblance_of
@@ -159,6 +160,8 @@ class Judge:
         items, replies = score.answers.items, score.answers.scores[0]
         bounds = known_bounds(self.scores.item_weights, items, replies)
         estimate = float(score.estimates[0])
+        if not len(items):  # to what some source ran, beside answers to what none ran
+            return unknown(estimate)
         if self._is_random(score) or score.is_plain:
             # Looks that may end a run were checked with the intervals of a simple random sample.
             strata = self.scores.task_of[items] if self._is_spread(score, replies) else None
@@ -301,8 +304,7 @@ class Judge:
         items, answers = items[is_unrun[items]], answers[is_unrun[items]]
         n = int(is_unrun.sum())
         if not len(items):
-            nothing = lambda _: (0.0, 1.0)  # noqa: E731
-            of_unrun = Uncertainty(mean, "random", lambda _: 0.5, nothing, 0.0, 1.0, 0.25)
+            of_unrun = unknown(mean)
         elif np.ptp(weights[is_unrun]) < TINY:
             of_unrun = self._of_random(mean, answers, n, (0.0, 1.0))
         else:
@@ -441,6 +443,8 @@ class Judge:
         """
         if score.ran is not None and self.of_ran is not None:
             return self._parts_beside_unrun(score, shares, of_parts)
+        if not len(score.answers.items):
+            return [unknown(float(estimate)) for estimate in of_parts.estimates[1:]]
         items, replies = score.answers.items, score.answers.scores[0]
         scores, is_random = self.scores, self._is_random(score) or score.is_plain
         task_of, n = scores.task_of[items], len(items)

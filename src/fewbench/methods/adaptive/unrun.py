@@ -66,8 +66,9 @@ class WithUnrun(Session):
             left = self._budget - len(asked) - len(items)
             n = min(unrun_beside(self._scores, n_ran) - (len(asked) + len(items) - n_ran), left)
             others = self._order[~np.isin(self._order, asked)][: max(n, 0)]
-            if len(items) + len(others):
-                chosen[name] = np.concatenate([items, others])
+            if len(items) + len(others):  # a limit may end a run within a round
+                between = (np.arange(len(others)) + 0.5) / max(len(others), 1) * len(items)
+                chosen[name] = np.insert(items, between.astype(np.intp), others)
         return chosen
 
     def next_led(self, target: str) -> IntArray:
