@@ -121,7 +121,7 @@ def benchmark_of(
 ) -> tuple[Benchmark, list[str]]:
     """Return the samples of tasks that have begun, as an import of logs of all of them names them.
 
-    With notes on metrics that were not named, and on groups that are no tasks.
+    With notes on metrics that were not named, and on groups that are not tasks.
 
     Parameters
     ----------
