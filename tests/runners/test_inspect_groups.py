@@ -68,8 +68,8 @@ def test_groups_of_samples_are_tasks_that_score_as_in_inspect(tmp_path, monkeypa
     assert (group.name, group.parts) == ("exam", PARTS)
     assert scores.task_scores()[0] @ group.weights == pytest.approx(own["accuracy"])
     assert sum(NOT_BY_LEVEL in note for note in reading.notes) == 1
-    assert [tasks_in(scores, name) for name in ("exam", "own/exam", "exam_more")] == [
-        *(PARTS, PARTS, ("exam_more",))
+    assert [tasks_in(scores, name) for name in ("exam", "own/exam", "exam_more", "exam_law")] == [
+        *(PARTS, PARTS, ("exam_more",), ("exam_law",))
     ]
     ungrouped = scores.items.copy()  # a sample that names no group
     ungrouped.loc[ungrouped.index[0], ["task", "group"]] = "exam", ""
