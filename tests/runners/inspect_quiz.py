@@ -3,6 +3,7 @@
 ASKED: file to which the model writes each question. SLOW: seconds an answer takes. FAIL: questions
 at which the service is down, separated by commas. DIE: the same, for all questions. NUMERIC: the
 scorer compares numbers. ENDS: why a reply ends. OTHER: the model that answers in its place.
+GROUPED: the metadata by which the scores of exams are grouped, separated by commas.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from inspect_ai.model import (
     TopLogprob,
     modelapi,
 )
-from inspect_ai.scorer import Score, accuracy, choice, match, scorer
+from inspect_ai.scorer import Score, accuracy, choice, grouped, match, scorer
 from inspect_ai.solver import generate, multiple_choice, system_message
 
 
@@ -135,6 +136,32 @@ def polite():
 @task
 def more():
     return Task(dataset=questions(100, 20), solver=generate(), scorer=match())
+
+
+def lessons(first, n):
+    """Samples in groups; their ids do not say what they ask."""
+    return [
+        Sample(
+            id=f"q{at}",
+            input=f"Is {first + at} so?",
+            target="yes",
+            metadata={"subject": ("law", "art", "more")[at % 7 % 3], "level": at % 2},
+        )
+        for at in range(n)
+    ]
+
+
+@task
+def exam():
+    keys = os.environ.get("GROUPED", "subject").split(",")
+    metrics = [accuracy(), *(grouped(accuracy(), key) for key in keys if key)]
+    return Task(dataset=lessons(0, 24), solver=generate(), scorer=match(), metrics=metrics)
+
+
+@task
+def exam_more():
+    """A task that is named as a group of the other one is."""
+    return Task(dataset=lessons(100, 12), solver=generate(), scorer=match())
 
 
 @task

@@ -29,6 +29,8 @@ def test_inspect():
     named = with_column(sample_id=["s1", "s2", "s3", "s4", "s5"])
     assert export_items(named, ["a", "b"], "inspect") == "law:s1,law:s2"
     assert export_items(named, ["d", "a"], "inspect") == "art:s4,law:s1"
+    grouped = {"group": "degree", "harness": "inspect"}  # by the user: no name of Inspect's
+    assert export_items(with_column(**grouped), ["d", "a"], "inspect") == "art:d,law:a"
     without = from_arrays([[1, 0]], models=["m"], items=["x", "y"])  # whose task has no name
     assert export_items(without, ["x", "y"], "inspect") == "x,y"
 

@@ -113,14 +113,15 @@ def test_items_are_those_of_an_import_of_full_logs(zoo):
     assert set(flexible["filter"]) == {"flexible-extract", ""}
 
 
-@pytest.mark.parametrize("name", ["evenly", "by_size_outside", "made_sums,made_choice"])
+@pytest.mark.parametrize(
+    "name", ["evenly", "by_size_outside", "even_outside", "made_sums,made_choice"]
+)
 def test_scores_of_a_full_run_are_lm_eval_s_own(zoo, name, tmp_path):
     names = name.split(",")
     manager = tasks_in(zoo / "tasks")
     model = made.scripted(NEW)
-    whole = lm_eval.simple_evaluate(
-        model=model, tasks=names, task_manager=manager, bootstrap_iters=0
-    )["results"]
+    own = lm_eval.simple_evaluate(model=model, tasks=names, task_manager=manager, bootstrap_iters=0)
+    whole = own["results"]
     n_items = benchmark(zoo, *names).n_items
     result = run(zoo, name, n_items, folder=tmp_path / "run")
     found = results_of(tmp_path / "run")["results"]
@@ -129,6 +130,12 @@ def test_scores_of_a_full_run_are_lm_eval_s_own(zoo, name, tmp_path):
     for part in whole:
         metric = next(key for key in found[part] if "stderr" not in key and "," in key)
         assert found[part][metric] == pytest.approx(whole[part][metric]), part
+    assert estimate.groups.keys() == own["groups"].keys()
+    for group, scored in estimate.groups.items():
+        assert scored.score == pytest.approx(whole[group]["acc,none"])
+        assert scored.interval.low <= scored.score <= scored.interval.high
+        assert scored.interval.high == pytest.approx(scored.interval.low, abs=1e-12)
+        assert sorted(scored.parts) == sorted(own["group_subtasks"][group])
     if len(names) == 1:
         assert estimate.score == pytest.approx(found[name]["acc,none"])
     else:  # over all documents
@@ -136,6 +143,30 @@ def test_scores_of_a_full_run_are_lm_eval_s_own(zoo, name, tmp_path):
         scores = found["made_sums"]["exact_match,strict-match"], found["made_choice"]["acc,none"]
         mean = sum(n * score for n, score in zip(sizes.values(), scores, strict=True)) / 42
         assert estimate.score == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("name", ["by_size_outside", "even_outside"])
+def test_groups_of_a_sample_are_in_the_results_file_as_in_the_estimate(zoo, name, tmp_path):
+    estimate = run(zoo, name, 14, folder=tmp_path / "run").estimates["new"]
+    results = results_of(tmp_path / "run")
+    full_score = results["groups"].pop("full score")["acc,none"]
+    inner = {"by_size_outside": "evenly", "even_outside": "made_choice"}[name]
+    assert list(estimate.groups) == [name, inner]
+    assert {group: entry["acc,none"] for group, entry in results["groups"].items()} == {
+        group: scored.score for group, scored in estimate.groups.items()
+    }
+    assert results["fewbench"]["estimate"]["groups"].keys() == results["groups"].keys()
+    assert results["group_subtasks"][name] == ["made_more", inner]
+    assert full_score == estimate.groups[name].score == estimate.score
+    assert estimate.groups[name].interval == estimate.interval
+    scored, parts = estimate.groups[inner], estimate.groups[inner].parts
+    assert scored.items_run == sum(estimate.task_items[task] for task in parts)
+    assert scored.interval.low < scored.score < scored.interval.high
+    if inner == "evenly":  # the mean of its answers, each counting 1 / documents of its task
+        loads = {"made_order": 1 / 12, "made_words": 1 / 6}
+        counts = np.array([estimate.task_items[task] * loads[task] for task in parts])
+        means = np.array([estimate.tasks[task] for task in parts])
+        assert scored.score == pytest.approx(counts @ means / counts.sum())
 
 
 def test_a_group_keeps_its_weights_beside_other_tasks_and_a_note_says_how_it_counts(zoo, tmp_path):
@@ -187,20 +218,22 @@ def test_runs_become_the_source_models_of_the_next(zoo, tasks, tmp_path):
     folders = [tmp_path / f"run-{at}" for at in range(3)]
     for at, folder in enumerate(folders):
         models = {f"model-{at}": made.scripted(f"made/model-{at:02d}")}
-        given = arguments(zoo, "evenly")
+        given = arguments(zoo, "by_size_outside")
         run_lm_eval(None, "auto", 8, given, models=models, folder=folder, seed=at)
     scores = add(folders)
     assert scores.is_run.sum(axis=1).tolist() == [8, 8, 8]
-    given = arguments(zoo, "evenly")[:2]
+    given = arguments(zoo)[:2]
     models = {"new": made.scripted(NEW)}
-    result = run_lm_eval(scores, "auto", 18, given, models=models, folder=tmp_path / "run")
-    assert result.targets["new"].items_run == 18
-    results = results_of(tmp_path / "run")["results"]  # as lm-eval weights the group
-    assert results["evenly"]["acc,none"] == pytest.approx(result.estimates["new"].score)
+    result = run_lm_eval(scores, "auto", 30, given, models=models, folder=tmp_path / "run")
+    assert result.targets["new"].items_run == 30
+    results = results_of(tmp_path / "run")["results"]  # as lm-eval weights the groups
+    assert results["by_size_outside"]["acc,none"] == result.estimates["new"].score
+    own = [results[task]["acc,none"] for task in ("made_order", "made_words")]
+    assert results["evenly"]["acc,none"] == pytest.approx(sum(own) / 2)
     path = tasks / "tasks" / "made_words.yaml"
     path.write_text(path.read_text().replace("Question: ", "Q: "))
     with pytest.raises(RunError, match="of task 'made_words' has other prompts"):
-        run_lm_eval(scores, "auto", 18, arguments(tasks)[:2], models=models)
+        run_lm_eval(scores, "auto", 30, arguments(tasks)[:2], models=models)
 
 
 def test_from_the_command_line_with_the_dummy_model(zoo, tmp_path, capsys):

@@ -29,7 +29,9 @@ def evaluated(scores, method="greedy-ridge", items=30, name="new", row=-1):
 
 @pytest.fixture(scope="module")
 def done():
-    return evaluated(simulate(40, 150, 5, seed=4), "random-ridge")
+    scores = simulate(40, 150, 5, seed=4)
+    groups = scores.items["task"].map({"task-0": "group", "task-1": "group"}).fillna("")
+    return evaluated(scores.changed(items=scores.items.assign(group=groups)), "random-ridge")
 
 
 def plain(text):
@@ -59,6 +61,10 @@ def test_it_says_all_that_the_estimate_says(done, body, balanced, tmp_path):
         of_sources = done.scores.task_scores()[:, list(done.scores.tasks).index(task)]
         row = f"{task} {score:.1%} {ends} {one.task_items[task]} {one.task_ranks[task]}"
         assert f"{row} {np.median(of_sources):.1%}" in said
+    of_sources = done.scores.task_scores() @ done.scores.groups[0].weights
+    of_group, ends = one.groups["group"], one.groups["group"].interval
+    row = f"group {of_group.score:.1%} {ends.low:.1%} to {ends.high:.1%} {of_group.items_run}"
+    assert f"{row} {of_group.rank} {np.median(of_sources):.1%} task-0 " in said
     table = re.search(r'<table[^>]*id="sources-1".*?</table>', text, re.S)[0]
     assert table.count("<tr>") == 1 + one.ranked_among
     assert "this model" in table

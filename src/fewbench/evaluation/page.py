@@ -281,6 +281,7 @@ def _more_items(estimate: Estimate, unit: Unit) -> list[str]:
 def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> Section:
     drawn = [] if scores is None else _middles(estimate, scores)
     medians = {row["task"]: row["median"] for row in drawn}
+    medians |= {} if scores is None else _group_medians(scores)
     head = [("Task", False), ("Score", True), (f"{estimate.level:.0%} interval", True)]
     head += [("Items run", True)]
     head += [("Rank", True)] if estimate.task_ranks else []
@@ -302,7 +303,8 @@ def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> S
     notes = []
     if 0 in estimate.task_items.values():
         notes.append("Tasks with 0 items run: scores predicted from the other tasks.")
-    if any(interval is None for interval in estimate.task_intervals.values()):
+    of_groups = [group.interval for group in estimate.groups.values()]
+    if None in [*estimate.task_intervals.values(), *of_groups]:
         notes.append("–: too few items or source models for an interval.")
     caption = "Dot: the target. Bar: the middle 80% of the source models. Tick: their median."
     if len(drawn) > figures.MOST_TASKS:
@@ -347,6 +349,17 @@ def _middles(estimate: Estimate, scores: Scores) -> list[dict[str, Any]]:
         }
         rows.append(row | {"low": low, "median": median, "high": high})
     return rows
+
+
+def _group_medians(scores: Scores) -> dict[str, float]:
+    of_tasks = scores.scale.from_unit(scores.task_scores())
+    medians = {}
+    for group in scores.groups:
+        held = group.weights > 0
+        of_models = of_tasks[:, held] @ group.weights[held]
+        if not np.isnan(of_models).all():
+            medians[group.name] = float(np.nanmedian(of_models))
+    return medians
 
 
 def _items(target: str, tab: str, unit: Unit, evaluation: Evaluation) -> Section:

@@ -11,8 +11,8 @@ from fewbench._lazy import pandas as pd
 from fewbench._types import FloatArray
 
 GROUP = "group"
-"""Column of the items with their tasks' groups, outermost first, separated by "/"; of items of
-Inspect, the name of the Inspect task, where its groups of samples are tasks."""
+"""Column of the items with their tasks' groups, outermost first, separated by "/". If groups of
+samples of an Inspect task are tasks, the name of the Inspect task, with which their ids begin."""
 EQUAL = "equal_groups"
 """Column of the items with those of these groups in which every task counts the same; if there is
 one, the tasks of other groups count by their items."""
@@ -47,13 +47,13 @@ def groups_of(
     """
     if GROUP not in items:
         return
-    columns = [name for name in ("task", GROUP, EQUAL, "harness") if name in items]
-    rows = items[columns].fillna("").astype(str).drop_duplicates()
+    rows = items[[name for name in ("task", GROUP, EQUAL) if name in items]].fillna("").astype(str)
+    is_part = harness_tasks(items).to_numpy() != rows["task"].to_numpy()
+    rows = rows.assign(is_part=is_part).drop_duplicates()
     rows = rows[~rows["task"].duplicated(keep=False)]  # whole tasks
-    harnesses = rows.get("harness", [""] * len(rows))
     paths = {
-        task: [path] if harness == "inspect" else path.split("/")
-        for task, path, harness in zip(rows["task"], rows[GROUP], harnesses, strict=True)
+        task: [path] if is_part else path.split("/")
+        for task, path, is_part in zip(rows["task"], rows[GROUP], rows["is_part"], strict=True)
     }
     is_equal = {name for path in rows.get(EQUAL, ()) for name in path.split("/")}
     places = dict.fromkeys(["", *tasks], "a task")
@@ -80,13 +80,20 @@ def groups_of(
 def harness_tasks(items: "pd.DataFrame") -> "pd.Series[Any]":
     """Return each item's task as its harness names it.
 
-    >>> items = pd.DataFrame({"task": ["sums_two", "x"], "group": ["sums", "y"],
-    ...     "harness": ["inspect", "lm-eval"]})
+    >>> items = pd.DataFrame({"task": ["sums_two", "x"], "group": "sums", "harness": "inspect"},
+    ...     index=["sums/1", "x/1"])
     >>> harness_tasks(items).tolist()
     ['sums', 'x']
     """
     tasks = items["task"].astype(str)
     if GROUP not in items or "harness" not in items:
         return tasks
-    is_part = (items["harness"] == "inspect") & (items[GROUP].fillna("") != "")
-    return tasks.where(~is_part, items[GROUP].astype(str))
+    groups = items[GROUP].fillna("").astype(str)
+    pairs = tasks + "\n" + groups
+    first = ~pairs.duplicated() & (items["harness"] == "inspect") & (groups != "")
+    parts = [
+        pair
+        for item, group, pair in zip(items.index[first], groups[first], pairs[first], strict=True)
+        if str(item).startswith(f"{group}/")
+    ]
+    return tasks.mask(pairs.isin(parts), groups)

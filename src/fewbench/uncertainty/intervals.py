@@ -11,7 +11,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.assisted import FEWEST, PRIOR, SampleErrors
 from fewbench.methods.base import Answers, Prediction
 from fewbench.scores import Scores
-from fewbench.uncertainty.bounds import bound_score, fit_tasks
+from fewbench.uncertainty.bounds import bound_score, fit_tasks, task_bounds
 from fewbench.uncertainty.resemblance import Resemblance
 
 Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
@@ -169,7 +169,8 @@ class Scored:
             loads = ratios * scores.item_weights[items] / chances
             with np.errstate(invalid="ignore"):  # NaN without answers
                 estimates = loads @ replies / loads.sum(axis=1)
-        estimates = np.append(self.estimates[0], estimates)
+        ends = (shares @ bounds for bounds in task_bounds(scores, items, replies))
+        estimates = np.append(self.estimates[0], np.clip(estimates, *ends))
         sample, own = self.sample or full.sample, self.sample_error()
         if sample is None or full.error is None:
             return replace(self, estimates=estimates)

@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -305,6 +306,22 @@ class TestOptions:
         assert option_table(sample) is not None
         spoil(sample, sample.output.choices[0].logprobs.content)
         assert option_table(sample) is None
+
+
+class TestGroups:
+    def test_they_are_tasks_beside_groups_of_other_harnesses(self, tmp_path):
+        def group(log):
+            nested = {"name": "grouped", "options": {"group_key": "country"}}
+            log["eval"]["metrics"] = {"choice": [nested]}
+
+        run = read_one(changed_json(tmp_path, group))
+        other = replace(runs_in("full")[1], suite="suite/inner", harness="lm-eval")
+        items = join([run, other]).scores.items.drop_duplicates("task").set_index("task")
+        assert items["group"].to_dict() == {
+            "toy_capitals_Chile": "toy_capitals",
+            "toy_capitals_Japan": "toy_capitals",
+            "toy_sums": "suite/inner",
+        }
 
 
 class TestFiles:

@@ -410,10 +410,19 @@ def _in_parts(scores: Scores, tasks: list[JoinedTask]) -> Scores:
     parts = [part for task in tasks for part in task.parts()]
     if not any(parts):
         return scores
-    of_items = scores.items["task"].astype(str)
-    names = [f"{task}_{part}" if part else task for task, part in zip(of_items, parts, strict=True)]
-    groups = [task if part else "" for task, part in zip(of_items, parts, strict=True)]
-    return scores.changed(items=scores.items.assign(**{"task": names, GROUP: groups}))
+    of_items = scores.items["task"].astype(str).tolist()
+    pairs = dict.fromkeys(zip(of_items, parts, strict=True))
+    names, taken = {}, set(of_items)
+    for task, part in pairs:
+        name = f"{task}_{part}" if part else task
+        names[task, part] = f"{task}/{part}" if part and name in taken else name
+        taken.add(name)
+    named = [names[pair] for pair in zip(of_items, parts, strict=True)]
+    groups = scores.items.get(GROUP, [""] * len(parts))
+    groups = [
+        task if part else own for task, part, own in zip(of_items, parts, groups, strict=True)
+    ]
+    return scores.changed(items=scores.items.assign(**{"task": named, GROUP: groups}))
 
 
 def _in_tasks_of(like: Scores, scores: Scores) -> Scores:

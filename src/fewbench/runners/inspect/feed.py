@@ -334,7 +334,7 @@ class Feed(RunningTask):
     def _asked(self, samples: Mapping[str, Any], settings: str) -> Benchmark:
         """Return items with their keys and the settings of the task, as an import has them."""
         columns = {
-            "task": self.pool.scores.items["task"].loc[list(samples)].to_numpy(),
+            "task": harness_tasks(self.pool.scores.items.loc[list(samples)]).to_numpy(),
             "harness": "inspect",
             SETTINGS: settings,
             KEYS: [key_text(key_of(*answer_key(sample))) for sample in samples.values()],

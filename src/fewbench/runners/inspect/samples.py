@@ -18,6 +18,7 @@ from fewbench.readers.harness import UNKNOWN, LogRun, Rows
 from fewbench.readers.harnesses.inspect_logs.header import (
     group_keys_of,
     metrics_of,
+    notes_on_groups,
     scorer_of,
     task_settings_of,
 )
@@ -38,19 +39,20 @@ CHANGED = 0.05
 def tasks_in(scores: Scores, name: str) -> tuple[str, ...]:
     """Return the scores' task that is an Inspect task, or its parts; RunError if there is none.
 
-    Names with and without a package are the same. Parts are named TASK_PART, as mmlu_pro_law is of
-    mmlu_pro. Scores of one task belong to any task: its samples are compared.
+    Names with and without a package are the same. Parts are groups of its samples, or are named
+    TASK_PART, as mmlu_pro_law is of mmlu_pro. Scores of one task belong to any task: its samples
+    are compared.
     """
     tasks, short = scores.tasks, name.rpartition("/")[2]
-    if name in tasks:
-        return (name,)
     own_names = harness_tasks(scores.items)
-    inside = (own_names != scores.items["task"]) & (own_names.str.rpartition("/")[2] == short)
-    if parts := scores.items["task"][inside].drop_duplicates().astype(str).tolist():
-        return tuple(parts)
-    same = [task for task in tasks if task.rpartition("/")[2] == short]
+    named = own_names.unique().tolist()
+    if name in tasks and name not in named:
+        return (name,)
+    same = [own for own in named if own == name] or [
+        own for own in named if own.rpartition("/")[2] == short
+    ]
     if len(same) == 1:
-        return (same[0],)
+        return tuple(scores.items["task"][own_names == same[0]].astype(str).unique().tolist())
     if parts := [task for task in tasks if task.startswith(f"{short}_")]:
         return tuple(parts)
     if not scores.n_models and OWN_ID in scores.items:
@@ -119,7 +121,7 @@ def benchmark_of(
 ) -> tuple[Benchmark, list[str]]:
     """Return the samples of tasks that have begun, as an import of logs of all of them names them.
 
-    With notes on metrics that were not named.
+    With notes on metrics that were not named, and on groups that are not tasks.
 
     Parameters
     ----------
@@ -143,7 +145,12 @@ def benchmark_of(
     used = dict(zip(harness_tasks(benchmark.items), benchmark.items["metric"], strict=True))
     for run in runs:  # the notes name what the join used
         metrics.name_for(run.task, [used[run.task], *run.metrics], first=True)
-    return benchmark, metrics.notes
+    notes = [
+        f"task {task!r}: {note}"
+        for task, (header, _) in tasks.items()
+        for note in notes_on_groups(header)
+    ]
+    return benchmark, [*metrics.notes, *notes]
 
 
 def _run_of(header: Any, dataset: Sequence[Any], named: Sequence[str]) -> LogRun:

@@ -15,6 +15,7 @@ from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants
 from fewbench.readers.harnesses.inspect_logs.header import (
     MARK,
     group_keys_of,
+    notes_on_groups,
     positions_of,
     scorer_of,
     settings_of,
@@ -224,8 +225,7 @@ def _notes_on(
             notes.append(f"samples that {why} count as not run ({len(own_ids)}): {some(own_ids)}")
     if scored.despite_errors:
         notes.append(f"{scored.despite_errors} samples ended in an error but have a score")
-    if len(keys := group_keys_of(header)) > 1:
-        notes.append(f"groups by {keys[0]!r} are tasks here; those by {some(keys[1:])} are not")
+    notes += notes_on_groups(header)
     if getattr(header, "invalidated", False):
         notes.append("samples of this log are marked as invalid; they are used nevertheless")
     return tuple(notes)

@@ -6,6 +6,7 @@ from inspect import Parameter, signature
 from itertools import chain, count
 from typing import Any
 
+from fewbench._names import some
 from fewbench.readers.harnesses.inspect_logs.scores import own_reducer
 from fewbench.readers.values import called, setting, shortened
 from fewbench.scores.conditions import GENERATION, SCORING
@@ -118,6 +119,14 @@ def group_keys_of(header: Any) -> list[str]:
         elif metric.name.rpartition("/")[2] == "grouped" and metric.options:
             keys |= dict.fromkeys([str(metric.options.get("group_key", ""))])
     return [key for key in keys if key]
+
+
+def notes_on_groups(header: Any) -> list[str]:
+    """Say which groups are tasks, if metrics are grouped by several fields."""
+    keys = group_keys_of(header)
+    if len(keys) < 2:
+        return []
+    return [f"groups by {keys[0]!r} are tasks here; those by {some(keys[1:])} are not"]
 
 
 def _named_scorers(header: Any) -> list[tuple[str, Any]]:
