@@ -89,11 +89,8 @@ def harness_tasks(items: "pd.DataFrame") -> "pd.Series[Any]":
     if GROUP not in items or "harness" not in items:
         return tasks
     groups = items[GROUP].fillna("").astype(str)
-    pairs = tasks + "\n" + groups
-    first = ~pairs.duplicated() & (items["harness"] == "inspect") & (groups != "")
-    parts = [
-        pair
-        for item, group, pair in zip(items.index[first], groups[first], pairs[first], strict=True)
-        if str(item).startswith(f"{group}/")
+    is_part = [
+        harness == "inspect" and group != "" and str(item).startswith(f"{group}/")
+        for item, group, harness in zip(items.index, groups, items["harness"], strict=True)
     ]
-    return tasks.mask(pairs.isin(parts), groups)
+    return tasks.mask(np.array(is_part, dtype=bool), groups)
