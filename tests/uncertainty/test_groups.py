@@ -116,6 +116,19 @@ def test_a_group_scores_the_mean_of_its_tasks_exactly_when_all_items_ran(table, 
         assert interval.low == pytest.approx(interval.high) == pytest.approx(truth, abs=1e-4)
 
 
+def test_a_group_whose_tasks_count_the_same_is_the_mean_of_their_rows(table):
+    """Also without source models, where the mean of its answers counts large tasks for more."""
+    marks = ["left" if task in "ab" else "" for task in TASKS]
+    found = estimated(in_groups(table, equal_groups=marks).benchmark, table.cells[55], 40)
+    left, mean = found.groups["left"], (found.tasks["a"] + found.tasks["b"]) / 2
+    assert left.score == pytest.approx(mean)
+    assert left.interval.low < mean < left.interval.high
+    answered = found.groups["top"]  # by size: the mean of its answers
+    assert answered.score == pytest.approx(
+        sum(found.tasks[task] * found.task_items[task] for task in "abc") / answered.items_run
+    )
+
+
 def test_no_answers_in_a_group_say_nothing_of_it(table):
     evaluation = Evaluation(table.benchmark, "random", 40, targets=["new"])
     outside = [item for item in evaluation.ask()["new"] if table.items["task"][item] not in "ab"]

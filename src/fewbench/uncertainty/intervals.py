@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.assisted import FEWEST, PRIOR, SampleErrors
 from fewbench.methods.base import Answers, Prediction
 from fewbench.scores import Scores
@@ -157,8 +157,9 @@ class Scored:
         """Return the same with weighted means of task scores in place of tasks: of groups.
 
         `shares`, shape (parts, tasks), are their weights. Without sources a part's score is the
-        mean of its answers, as a task's is. Errors of a sample are those of the full score, whose
-        uncertainty is `full`, that come from the part's items.
+        mean of its answers, as a task's is, where its items count the same or a task has no
+        answers. Errors of a sample are those of the full score, whose uncertainty is `full`, that
+        come from the part's items.
         """
         items, replies = self.answers.items, self.answers.scores[0]
         # What an item counts in a part, in place of what it counts in the full score.
@@ -168,7 +169,10 @@ class Scored:
             chances = 1.0 if self.sample is None else self.sample.chances[items]
             loads = ratios * scores.item_weights[items] / chances
             with np.errstate(invalid="ignore"):  # NaN without answers
-                estimates = loads @ replies / loads.sum(axis=1)
+                of_answers = loads @ replies / loads.sum(axis=1)
+            lacks = ((shares > 0) & np.isnan(self.estimates[1:])).any(axis=1)
+            of_tasks = shares @ np.nan_to_num(self.estimates[1:])
+            estimates = np.where(lacks | are_even(shares, scores), of_answers, of_tasks)
         ends = (shares @ bounds for bounds in task_bounds(scores, items, replies))
         estimates = np.append(self.estimates[0], np.clip(estimates, *ends))
         sample, own = self.sample or full.sample, self.sample_error()
@@ -190,6 +194,15 @@ class Scored:
             return None
         spread = self.task_spread[at - 1] if at and self.task_spread is not None else self.spread
         return None if spread is None else (float(spread), float(self.freedom[at]))
+
+
+def are_even(shares: FloatArray, scores: Scores) -> BoolArray:
+    """Return whether all items of each part count in it as they do in the full score, (parts,).
+
+    `shares`, shape (parts, tasks), are the weights of the tasks in the parts.
+    """
+    per_item = shares / scores.task_shares
+    return np.array([np.ptp(row[row > 0]) < TINY for row in per_item], dtype=bool)
 
 
 def _errors_in_parts(

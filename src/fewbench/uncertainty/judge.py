@@ -53,6 +53,7 @@ from fewbench.uncertainty.intervals import (
     Kind,
     Scored,
     Uncertainty,
+    are_even,
     around,
     at_looks,
     of_both,
@@ -451,11 +452,7 @@ class Judge:
         holds = shares > 0
         sizes = holds @ np.bincount(scores.task_of, minlength=len(scores.tasks))
         least, most = (shares @ ends for ends in task_bounds(scores, items, replies))
-        # Whether the part's items count the same.
-        per_item = shares / scores.task_shares
-        is_even = [
-            bool(np.ptp(row[held]) < TINY) for row, held in zip(per_item, holds, strict=True)
-        ]
+        is_even = are_even(shares, scores)
         quantiles = None
         if not is_random and not score.is_sampled and self.quantiles(n):
             errors = of_weighted(self.errors(n), shares)

@@ -311,10 +311,11 @@ class TestOptions:
 class TestGroups:
     def test_they_are_tasks_beside_groups_of_other_harnesses(self, tmp_path):
         def group(log):
-            nested = {"name": "grouped", "options": {"group_key": "country"}}
+            nested = {"name": "grouped", "options": {"group_key": "country", "all": "groups"}}
             log["eval"]["metrics"] = {"choice": [nested]}
 
         run = read_one(changed_json(tmp_path, group))
+        assert "own score is the mean of the groups by 'country'; here" in " ".join(run.notes)
         other = replace(runs_in("full")[1], suite="suite/inner", harness="lm-eval")
         items = join([run, other]).scores.items.drop_duplicates("task").set_index("task")
         assert items["group"].to_dict() == {

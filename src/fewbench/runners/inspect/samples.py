@@ -16,7 +16,7 @@ from fewbench._names import counted, some
 from fewbench.errors import RunError
 from fewbench.readers.harness import UNKNOWN, LogRun, Rows
 from fewbench.readers.harnesses.inspect_logs.header import (
-    group_keys_of,
+    groupings_of,
     metrics_of,
     notes_on_groups,
     scorer_of,
@@ -165,7 +165,7 @@ def _run_of(header: Any, dataset: Sequence[Any], named: Sequence[str]) -> LogRun
             f"task {task!r} has no scorer, or one whose values are not known before it runs",
             hint="name the value with --metric, as SCORER.KEY (in Python metric=…)",
         )
-    rows, group_keys = Rows(Path(task), "sample"), group_keys_of(header)
+    rows, group_keys = Rows(Path(task), "sample"), [*groupings_of(header)]
     is_ordered = not getattr(dataset, "shuffled", False)
     for at, sample in enumerate(with_ids(dataset)):
         answer, choices = answer_key(sample)

@@ -14,7 +14,7 @@ from fewbench.readers.files import head
 from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants
 from fewbench.readers.harnesses.inspect_logs.header import (
     MARK,
-    group_keys_of,
+    groupings_of,
     notes_on_groups,
     positions_of,
     scorer_of,
@@ -90,7 +90,7 @@ class InspectLogs:
         ids = header.eval.dataset.sample_ids or []
         order = {str(own_id): at for at, own_id in enumerate(ids)}
         positions = positions_of(header) if total is not None else {}
-        rows, group_keys = Rows(path, "sample"), group_keys_of(header)
+        rows, group_keys = Rows(path, "sample"), [*groupings_of(header)]
         for item in sorted(
             scored.items, key=lambda item: order.get(str(item.sample.id), len(order))
         ):

@@ -106,10 +106,12 @@ def metrics_of(header: Any) -> list[str]:
     return metrics
 
 
-def group_keys_of(header: Any) -> list[str]:
-    """Return the fields of samples' metadata by which metrics are grouped."""
+def groupings_of(header: Any) -> dict[str, str]:
+    """Return the fields of samples' metadata by which metrics are grouped, and how these become
+    one score: "samples" or "groups".
+    """
     stated = [header.eval.metrics or [], *(one.metrics or [] for one in header.eval.scorers or [])]
-    keys: dict[str, None] = {}
+    found: dict[str, str] = {}
     while stated:
         metric = stated.pop(0)
         if isinstance(metric, dict):
@@ -117,16 +119,23 @@ def group_keys_of(header: Any) -> list[str]:
         elif isinstance(metric, list):
             stated = [*metric, *stated]
         elif metric.name.rpartition("/")[2] == "grouped" and metric.options:
-            keys |= dict.fromkeys([str(metric.options.get("group_key", ""))])
-    return [key for key in keys if key]
+            key, how = metric.options.get("group_key"), metric.options.get("all", "samples")
+            found |= {str(key): str(how)} if key and str(key) not in found else {}
+    return found
 
 
 def notes_on_groups(header: Any) -> list[str]:
-    """Say which groups are tasks, if metrics are grouped by several fields."""
-    keys = group_keys_of(header)
-    if len(keys) < 2:
-        return []
-    return [f"groups by {keys[0]!r} are tasks here; those by {some(keys[1:])} are not"]
+    """Say which groups are tasks, of several fields, and what Inspect's own score is."""
+    found, notes = groupings_of(header), list[str]()
+    keys = [*found]
+    if len(keys) > 1:
+        notes.append(f"groups by {keys[0]!r} are tasks here; those by {some(keys[1:])} are not")
+    if keys and found[keys[0]] == "groups":
+        notes.append(
+            f"Inspect's own score is the mean of the groups by {keys[0]!r}; here it is that of the "
+            "samples: --average macro counts all tasks the same"
+        )
+    return notes
 
 
 def _named_scorers(header: Any) -> list[tuple[str, Any]]:
