@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewbench import Benchmark, Evaluation
+from fewbench import Benchmark, Evaluation, versus
+from fewbench.algorithms.sampling import permanent_order
 from fewbench.evaluation import Stop
 from fewbench.evaluation.extending import extend
 from fewbench.methods.adaptive.unrun import WithUnrun, budget_of_ran, unrun_beside
@@ -117,6 +118,20 @@ def test_all_items_give_the_score_itself(average):
     assert found.tasks["t3"] == pytest.approx(rows[0][300:].mean())
 
 
+def test_where_tasks_lack_other_shares_the_macro_average_holds():
+    """A task of few old and many new items weighs as all its items do, not as the old ones."""
+    sources, rows = world(2, 12)
+    tasks = [f"t{min(at // 100, 3)}" for at in range(OLD + NEW)]
+    sources[:, 300:OLD] = rows[:, 300:OLD] = 0  # the old items of the last task, nobody solves
+    scores = table(sources).changed(items=pd.DataFrame({"task": tasks}, index=IDS))
+    scores = scores.averaged("macro")
+    weights = scores.item_weights
+    assert scores.ran.item_weights == pytest.approx(weights[:OLD] / weights[:OLD].sum())
+    found = run(scores, rows, 90).estimate(warn=False)
+    errors = [found[f"x{at}"].score - weights @ row for at, row in enumerate(rows)]
+    assert abs(np.mean(errors)) < 0.03
+
+
 def test_a_task_that_no_source_ran_has_the_interval_of_its_sample(first):
     scores, rows = first
     tasks = ["new" if at >= OLD else f"t{at % 3}" for at in range(OLD + NEW)]
@@ -166,6 +181,63 @@ def test_new_items_that_no_source_ran_are_all_that_an_extension_asks(tmp_path):
     assert after.interval.high - after.interval.low < 1.3 * (
         before.interval.high - before.interval.low
     )
+
+
+def test_few_new_items_do_not_make_an_extension_ask_for_old_ones(tmp_path):
+    """At least 5 new items run, a larger share than of the old: still these alone."""
+    sources, rows = world(5, 1)
+    save_scores(table(sources[:, :OLD]), tmp_path / "s.parquet")
+    evaluation = Evaluation(table(sources[:, :OLD]), "fewbench", 60, targets=["x0"])
+    evaluation.save(tmp_path / "run", tmp_path / "s.parquet")
+    answer(evaluation, rows)
+    tasks = [f"t{at % 4}" for at in range(OLD + 6)]
+    extended = extend(
+        tmp_path / "run", Benchmark(pd.DataFrame({"task": tasks}, index=IDS[: OLD + 6]))
+    )
+    opened = Evaluation.open(tmp_path / "run")
+    assert (extended.asked["x0"], answer(opened, rows)) == (5, 5)
+    assert len(opened.record.asked("x0")) == opened.provenance.budget == 65
+
+
+def test_further_items_for_a_comparison_are_a_sample_too(first):
+    scores, rows = first
+    evaluation = run(scores, rows)
+    versus((evaluation, "x0"), (evaluation, "x1"), next_items=30, ask=True, warn=False)
+    answer(evaluation, rows)
+    order = permanent_order(scores.task_of, 0)
+    order = order[order >= OLD]
+    for name in ("x0", "x1"):
+        new = [at for at in evaluation.record.asked(name).tolist() if at >= OLD]
+        assert sorted(new) == sorted(order[: len(new)])  # by nothing but their places
+        assert len(new) == 10  # of 90 answers
+
+
+def test_a_sample_stays_one_when_sources_have_run_the_new_items(tmp_path):
+    sources, _ = world(6, 1)
+    rng = np.random.default_rng(6)
+    chances = np.where(np.arange(OLD + NEW) < OLD - 100, 0.5, 0.95)
+    rows = (rng.random((8, OLD + NEW)) < chances) * 1.0  # unlike any source
+    sources[:, OLD - 100 :] = np.nan
+    save_scores(table(sources), tmp_path / "s.parquet")
+    evaluation = run(table(sources), rows, 90)
+    evaluation.save(tmp_path / "run", tmp_path / "s.parquet")
+    is_new = np.isnan(sources).all(axis=0)
+    drawn = {name: evaluation._choosing.session.drawn(name) for name in evaluation.targets}
+    assert sum(map(bool, drawn.values())) >= 4
+    for name, phases in drawn.items():
+        asked = evaluation.record.asked(name)
+        asked = asked[is_new[asked]]
+        for phase in phases:
+            assert phase.chances[asked] == pytest.approx(len(asked) / is_new.sum())
+    sources[:, is_new] = (rng.random((SOURCES, int(is_new.sum()))) < 0.3) * 1.0
+    save_scores(table(sources), tmp_path / "s.parquet")
+    found = Evaluation.open(tmp_path / "run").estimate(warn=False)
+    errors = [
+        found[name].score - row.mean()
+        for name, row in zip(evaluation.targets, rows, strict=True)
+        if drawn[name]
+    ]
+    assert abs(np.mean(errors)) < 0.05
 
 
 def test_answers_to_one_part_alone_leave_the_other_open(first):
