@@ -10,6 +10,7 @@ from fewbench import Benchmark, Evaluation, versus
 from fewbench.algorithms.sampling import permanent_order
 from fewbench.evaluation import Stop
 from fewbench.evaluation.extending import extend
+from fewbench.evaluation.scoring import Scoring
 from fewbench.methods.adaptive.unrun import WithUnrun, budget_of_ran, unrun_beside
 from fewbench.methods.record import Answers, Record
 from fewbench.scores import from_arrays, save_scores
@@ -130,6 +131,26 @@ def test_where_tasks_lack_other_shares_the_macro_average_holds():
     found = run(scores, rows, 90).estimate(warn=False)
     errors = [found[f"x{at}"].score - weights @ row for at, row in enumerate(rows)]
     assert abs(np.mean(errors)) < 0.03
+
+
+def test_another_average_that_counts_the_new_items_more_has_wider_intervals(tmp_path):
+    """11% of the micro average and 60% of the macro average: 7 answers decide most of it."""
+    covered, sources_of = [], [world(100 + seed, 8) for seed in range(3)]
+    tasks = [f"t{at % 2}" if at < OLD else f"new{at % 3}" for at in range(OLD + NEW)]
+    for at, (sources, rows) in enumerate(sources_of):
+        scores = table(sources).changed(items=pd.DataFrame({"task": tasks}, index=IDS))
+        save_scores(scores, tmp_path / f"{at}.parquet")
+        evaluation = run(scores, rows)
+        evaluation.save(tmp_path / f"run{at}", tmp_path / f"{at}.parquet")
+        macro = evaluation.rescored(Scoring(average="macro"))
+        found = macro.estimate(warn=False)
+        for place, row in enumerate(rows):
+            one = found[f"x{place}"]
+            truth = macro.scores.item_weights @ row
+            covered.append(one.interval.low <= truth <= one.interval.high)
+            assert one.interval.high - one.interval.low > 0.2
+            assert one.random.half_width > 0.08
+    assert np.mean(covered) >= 0.85
 
 
 def test_a_task_that_no_source_ran_has_the_interval_of_its_sample(first):
@@ -304,7 +325,7 @@ def test_a_part_of_a_record_knows_what_the_record_knows_of_it(rounds, items, dat
 
 @pytest.mark.parametrize(
     ("share", "sources", "beside"),
-    [(0.1, SOURCES, True), (0.005, SOURCES, False), (0.7, SOURCES, False), (0.1, 8, False)],
+    [(0.1, SOURCES, True), (0.005, SOURCES, False), (0.7, SOURCES, True), (0.1, 8, False)],
 )
 def test_where_too_little_is_known_all_items_are_a_sample(share, sources, beside):
     answers, _ = world(3, 1)
