@@ -220,6 +220,25 @@ def test_few_new_items_do_not_make_an_extension_ask_for_old_ones(tmp_path):
     assert len(opened.record.asked("x0")) == opened.provenance.budget == 65
 
 
+def test_new_items_of_unequal_weight_count_once_in_an_extension(tmp_path):
+    """A small new task that nobody solves, and a large one that all do, each count the same."""
+    sources, rows = world(7, 1)
+    items = pd.DataFrame({"task": [f"t{at % 2}" for at in range(OLD)]}, index=IDS[:OLD])
+    scores = table(sources[:, :OLD]).changed(items=items).averaged("macro")
+    save_scores(scores, tmp_path / "s.parquet")
+    evaluation = Evaluation(scores, "fewbench", 60, targets=["x0"])
+    evaluation.save(tmp_path / "run", tmp_path / "s.parquet")
+    answer(evaluation, rows)
+    new = {f"n{at:03d}": "small" if at < 40 else "large" for at in range(240)}
+    extend(tmp_path / "run", Benchmark(pd.DataFrame({"task": [*new.values()]}, index=[*new])))
+    opened = Evaluation.open(tmp_path / "run")
+    while pending := opened.ask().get("x0"):
+        opened.tell("x0", {item: float(new[item] == "large") for item in pending})
+    found = opened.estimate(warn=False)["x0"]
+    truth = scores.item_weights @ rows[0, :OLD] / 2 + 0.25
+    assert found.score == pytest.approx(truth, abs=0.1)
+
+
 def test_further_items_for_a_comparison_are_a_sample_too(first):
     scores, rows = first
     evaluation = run(scores, rows)
