@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewbench import Benchmark, Evaluation
+from fewbench import Benchmark, Evaluation, versus
+from fewbench.algorithms.sampling import permanent_order
 from fewbench.evaluation import Stop
 from fewbench.evaluation.extending import extend
+from fewbench.evaluation.scoring import Scoring
 from fewbench.methods.adaptive.unrun import WithUnrun, budget_of_ran, unrun_beside
 from fewbench.methods.record import Answers, Record
 from fewbench.scores import from_arrays, save_scores
@@ -117,6 +119,40 @@ def test_all_items_give_the_score_itself(average):
     assert found.tasks["t3"] == pytest.approx(rows[0][300:].mean())
 
 
+def test_where_tasks_lack_other_shares_the_macro_average_holds():
+    """A task of few old and many new items weighs as all its items do, not as the old ones."""
+    sources, rows = world(2, 12)
+    tasks = [f"t{min(at // 100, 3)}" for at in range(OLD + NEW)]
+    sources[:, 300:OLD] = rows[:, 300:OLD] = 0  # the old items of the last task, nobody solves
+    scores = table(sources).changed(items=pd.DataFrame({"task": tasks}, index=IDS))
+    scores = scores.averaged("macro")
+    weights = scores.item_weights
+    assert scores.ran.item_weights == pytest.approx(weights[:OLD] / weights[:OLD].sum())
+    found = run(scores, rows, 90).estimate(warn=False)
+    errors = [found[f"x{at}"].score - weights @ row for at, row in enumerate(rows)]
+    assert abs(np.mean(errors)) < 0.03
+
+
+def test_another_average_that_counts_the_new_items_more_has_wider_intervals(tmp_path):
+    """11% of the micro average and 60% of the macro average: 7 answers decide most of it."""
+    covered, sources_of = [], [world(100 + seed, 8) for seed in range(3)]
+    tasks = [f"t{at % 2}" if at < OLD else f"new{at % 3}" for at in range(OLD + NEW)]
+    for at, (sources, rows) in enumerate(sources_of):
+        scores = table(sources).changed(items=pd.DataFrame({"task": tasks}, index=IDS))
+        save_scores(scores, tmp_path / f"{at}.parquet")
+        evaluation = run(scores, rows)
+        evaluation.save(tmp_path / f"run{at}", tmp_path / f"{at}.parquet")
+        macro = evaluation.rescored(Scoring(average="macro"))
+        found = macro.estimate(warn=False)
+        for place, row in enumerate(rows):
+            one = found[f"x{place}"]
+            truth = macro.scores.item_weights @ row
+            covered.append(one.interval.low <= truth <= one.interval.high)
+            assert one.interval.high - one.interval.low > 0.2
+            assert one.random.half_width > 0.08
+    assert np.mean(covered) >= 0.85
+
+
 def test_a_task_that_no_source_ran_has_the_interval_of_its_sample(first):
     scores, rows = first
     tasks = ["new" if at >= OLD else f"t{at % 3}" for at in range(OLD + NEW)]
@@ -166,6 +202,82 @@ def test_new_items_that_no_source_ran_are_all_that_an_extension_asks(tmp_path):
     assert after.interval.high - after.interval.low < 1.3 * (
         before.interval.high - before.interval.low
     )
+
+
+def test_few_new_items_do_not_make_an_extension_ask_for_old_ones(tmp_path):
+    """At least 5 new items run, a larger share than of the old: still these alone."""
+    sources, rows = world(5, 1)
+    save_scores(table(sources[:, :OLD]), tmp_path / "s.parquet")
+    evaluation = Evaluation(table(sources[:, :OLD]), "fewbench", 60, targets=["x0"])
+    evaluation.save(tmp_path / "run", tmp_path / "s.parquet")
+    answer(evaluation, rows)
+    tasks = [f"t{at % 4}" for at in range(OLD + 6)]
+    extended = extend(
+        tmp_path / "run", Benchmark(pd.DataFrame({"task": tasks}, index=IDS[: OLD + 6]))
+    )
+    opened = Evaluation.open(tmp_path / "run")
+    assert (extended.asked["x0"], answer(opened, rows)) == (5, 5)
+    assert len(opened.record.asked("x0")) == opened.provenance.budget == 65
+
+
+def test_new_items_of_unequal_weight_count_once_in_an_extension(tmp_path):
+    """A small new task that nobody solves, and a large one that all do, each count the same."""
+    sources, rows = world(7, 1)
+    items = pd.DataFrame({"task": [f"t{at % 2}" for at in range(OLD)]}, index=IDS[:OLD])
+    scores = table(sources[:, :OLD]).changed(items=items).averaged("macro")
+    save_scores(scores, tmp_path / "s.parquet")
+    evaluation = Evaluation(scores, "fewbench", 60, targets=["x0"])
+    evaluation.save(tmp_path / "run", tmp_path / "s.parquet")
+    answer(evaluation, rows)
+    new = {f"n{at:03d}": "small" if at < 40 else "large" for at in range(240)}
+    extend(tmp_path / "run", Benchmark(pd.DataFrame({"task": [*new.values()]}, index=[*new])))
+    opened = Evaluation.open(tmp_path / "run")
+    while pending := opened.ask().get("x0"):
+        opened.tell("x0", {item: float(new[item] == "large") for item in pending})
+    found = opened.estimate(warn=False)["x0"]
+    truth = scores.item_weights @ rows[0, :OLD] / 2 + 0.25
+    assert found.score == pytest.approx(truth, abs=0.1)
+
+
+def test_further_items_for_a_comparison_are_a_sample_too(first):
+    scores, rows = first
+    evaluation = run(scores, rows)
+    versus((evaluation, "x0"), (evaluation, "x1"), next_items=30, ask=True, warn=False)
+    answer(evaluation, rows)
+    order = permanent_order(scores.task_of, 0)
+    order = order[order >= OLD]
+    for name in ("x0", "x1"):
+        new = [at for at in evaluation.record.asked(name).tolist() if at >= OLD]
+        assert sorted(new) == sorted(order[: len(new)])  # by nothing but their places
+        assert len(new) == 10  # of 90 answers
+
+
+def test_a_sample_stays_one_when_sources_have_run_the_new_items(tmp_path):
+    sources, _ = world(6, 1)
+    rng = np.random.default_rng(6)
+    chances = np.where(np.arange(OLD + NEW) < OLD - 100, 0.5, 0.95)
+    rows = (rng.random((8, OLD + NEW)) < chances) * 1.0  # unlike any source
+    sources[:, OLD - 100 :] = np.nan
+    save_scores(table(sources), tmp_path / "s.parquet")
+    evaluation = run(table(sources), rows, 90)
+    evaluation.save(tmp_path / "run", tmp_path / "s.parquet")
+    is_new = np.isnan(sources).all(axis=0)
+    drawn = {name: evaluation._choosing.session.drawn(name) for name in evaluation.targets}
+    assert sum(map(bool, drawn.values())) >= 4
+    for name, phases in drawn.items():
+        asked = evaluation.record.asked(name)
+        asked = asked[is_new[asked]]
+        for phase in phases:
+            assert phase.chances[asked] == pytest.approx(len(asked) / is_new.sum())
+    sources[:, is_new] = (rng.random((SOURCES, int(is_new.sum()))) < 0.3) * 1.0
+    save_scores(table(sources), tmp_path / "s.parquet")
+    found = Evaluation.open(tmp_path / "run").estimate(warn=False)
+    errors = [
+        found[name].score - row.mean()
+        for name, row in zip(evaluation.targets, rows, strict=True)
+        if drawn[name]
+    ]
+    assert abs(np.mean(errors)) < 0.05
 
 
 def test_answers_to_one_part_alone_leave_the_other_open(first):
@@ -232,7 +344,7 @@ def test_a_part_of_a_record_knows_what_the_record_knows_of_it(rounds, items, dat
 
 @pytest.mark.parametrize(
     ("share", "sources", "beside"),
-    [(0.1, SOURCES, True), (0.005, SOURCES, False), (0.7, SOURCES, False), (0.1, 8, False)],
+    [(0.1, SOURCES, True), (0.005, SOURCES, False), (0.7, SOURCES, True), (0.1, 8, False)],
 )
 def test_where_too_little_is_known_all_items_are_a_sample(share, sources, beside):
     answers, _ = world(3, 1)

@@ -12,6 +12,7 @@ from fewbench.algorithms.sampling import permanent_order
 from fewbench.decide.operands import Operand, operand
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
+from fewbench.methods.adaptive.unrun import budget_of_ran
 from fewbench.methods.kriging import source_kriging
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
@@ -47,8 +48,9 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
     """Choose items that all these targets run next; positions, the first ones first.
 
     Those that lower the sum of the targets' variances most, by fewbench's own estimator, whatever
-    chose the items so far. If the items of one of the targets are a sample, it goes on for all.
-    Open items, requested but not answered, come first.
+    chose the items so far. If the items of one of the targets are a sample, it goes on for all, and
+    so do a sample of items that no source ran and, beside it, one of the others. Open items,
+    requested but not answered, come first.
 
     Parameters
     ----------
@@ -77,6 +79,14 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
         rest = np.setdiff1d(np.arange(scores.n_items), closed)
         rng = np.random.default_rng(child_seed(seed, 12, len(closed)))
         return np.concatenate([first, rng.permutation(rest)[:more]])
+    if any(evaluation.estimating.samples_unrun for evaluation in evaluations):
+        order = permanent_order(scores.task_of, seed, scores.cohort_of)
+        order = order[~np.isin(order, closed)]
+        is_unrun = scores.unrun[order]
+        total = max(len(target.items) for target in targets) + len(first) + more
+        wanted = total - budget_of_ran(scores, total) - int(scores.unrun[closed].sum())
+        unrun = order[is_unrun][: min(max(wanted, 0), more)]
+        return np.concatenate([first, order[~is_unrun][: more - len(unrun)], unrun])
     if any(isinstance(target.score, Uncertainty) and target.score.sample for target in targets):
         order = permanent_order(scores.task_of, seed, scores.cohort_of)
         return np.concatenate([first, order[~np.isin(order, closed)][:more]])

@@ -241,7 +241,9 @@ def _drawn(
         if not n and not is_beside:
             pool = np.setdiff1d(np.arange(table.n_items), asked)
             wanted = max(wanted, math.ceil(ENOUGH / (1 - ENOUGH) * len(asked)))
-        sample = NestedSample(order[np.isin(order, pool)], weights)
+        # Items that no source ran are a simple random sample, whatever they weigh.
+        sizes = np.ones(table.n_items) if is_beside else weights
+        sample = NestedSample(order[np.isin(order, pool)], sizes)
         places = sample.take(min(wanted, len(pool)))
         chances[places] = sample.chances(len(places))[places]
         found[target] = places, Drawing(before, chances) if n or not is_beside else None

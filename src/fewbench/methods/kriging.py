@@ -38,8 +38,6 @@ FIT = 4
 """Raise this number when the fit changes, so that kept fits are not used."""
 MOST_UNRUN = 0.01
 """Share of the full score that items may have which no source model ran."""
-MOST_BESIDE = 0.5
-"""The same, of items that are a random sample beside those that are chosen."""
 LEAST = Need("sources", 2, "nothing distinguishes one item from another", required=True)
 NEEDS = (
     Need(
@@ -94,11 +92,10 @@ def learns_from_whole(scores: Scores) -> bool:
 def samples_unrun(scores: Scores) -> bool:
     """Whether items that no source ran are a random sample, beside those that are chosen.
 
-    Not if they are most of the full score, where too few sources are to learn from, or in a pack.
+    Not where too few sources are to learn from, or in a pack. However much of the full score they
+    are: another average or other weights of the same answers may change that.
     """
-    if UNRUN in scores.items or scores.origin is not None:
-        return False
-    if not MOST_UNRUN < scores.unrun_share <= MOST_BESIDE:
+    if UNRUN in scores.items or scores.origin is not None or scores.unrun_share <= MOST_UNRUN:
         return False
     return learns_from_whole(scores.ran) and carrying_sources(scores.ran.whole) >= FEW
 

@@ -294,8 +294,11 @@ class Record:
         for at in items.tolist():  # probabilities are of one answer
             self._options[target].pop(at, None)
 
-    def part(self, items: IntArray) -> "Record":
-        """Return what is known of some items, sorted, by their places among these."""
+    def part(self, items: IntArray, targets: Sequence[str] | None = None) -> "Record":
+        """Return what is known of some items, sorted, by their places among these.
+
+        Of other targets than these (default: all), nothing.
+        """
 
         def at(positions: IntArray) -> IntArray:
             return np.searchsorted(items, positions[np.isin(positions, items)])
@@ -305,7 +308,7 @@ class Record:
             return Lead(tuple(map(at, lead.rounds)), lead.scores[items], lead.budget, before)
 
         part = Record(self.targets, len(items))
-        for target in self.targets:
+        for target in self.targets if targets is None else targets:
             for asked in self._rounds[target]:
                 part.add_round(target, at(asked))
             for repeat, answers in self.told(target):

@@ -14,7 +14,14 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import PackError, RangeError, ScoresError
-from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
+from fewbench.scores.benchmark import (
+    WEIGHT,
+    Average,
+    Benchmark,
+    ItemTable,
+    check_labels,
+    positions_in,
+)
 from fewbench.scores.cells import Cells, ChosenAnswers, Unread, compact, filled_cells, frozen
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.repeats import Repeats
@@ -422,8 +429,18 @@ class Scores(ItemTable):
 
     @cached_property
     def ran(self) -> "Scores":
-        """The scores on the items that some model ran; the table itself if these are all."""
-        return self.take(items=np.flatnonzero(~self.unrun)) if self.unrun.any() else self
+        """The scores on the items that some model ran; the table itself if these are all.
+
+        These items weigh in proportion to what they weigh here, whatever each task has lost.
+        """
+        if not self.unrun.any():
+            return self
+        items = np.flatnonzero(~self.unrun)
+        part, weights = self.take(items=items), self.item_weights[items]
+        if np.allclose(part.item_weights, weights / weights.sum(), rtol=1e-9, atol=0):
+            return part
+        weighted = part.items.assign(**{WEIGHT: weights / weights.mean()})
+        return part.changed(items=weighted, average="micro")
 
     @property
     def whole(self) -> "Scores":

@@ -273,9 +273,17 @@ def sampling_effect(scores: Scores, n: int) -> float:
     return float(scores.remember(f"sampling effect {n}", lambda: _effect(scores, n)))
 
 
+def _effect_of_weights(scores: Scores) -> float:
+    """Return that of unequal weights (Kish 1965, "Survey Sampling", section 11.7)."""
+    return float(scores.n_items * scores.item_weights @ scores.item_weights)
+
+
 def _effect(scores: Scores, n: int) -> float:
-    if not scores.n_models:  # of unequal weights (Kish 1965, "Survey Sampling", section 11.7)
-        return float(scores.n_items * scores.item_weights @ scores.item_weights)
+    if not scores.n_models:
+        return _effect_of_weights(scores)
+    if scores.unrun_share and (ran := scores.ran) is not scores:  # filled, they do not vary
+        of_ran = sampling_effect(ran, min(n, ran.n_items - 1))
+        return of_ran * _effect_of_weights(scores) / _effect_of_weights(ran)
     rows = np.linspace(0, scores.n_models - 1, min(scores.n_models, JUDGED)).astype(np.intp)
     values = scores.filled_cells[rows]
     expected = expected_random_errors(

@@ -100,7 +100,8 @@ class Fewbench(Method):
         check_number("growth", self.growth, 1, 100)
         check_number("together", self.together, 1)
         if samples_unrun(scores):
-            return WithUnrun(partial(FewbenchSession, self), scores, budget, seed, targets)
+            begin = partial(FewbenchSession, self)
+            return WithUnrun(begin, scores, budget, seed, targets, self.together)
         return FewbenchSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:

@@ -33,37 +33,43 @@ class WithUnrun(Session):
         Starts the method on some items; arguments as the next ones.
     scores, budget, seed, targets
         As for the method.
+    together : int
+        How many targets, in their order, the method has run the same items.
     """
 
     def __init__(
-        self, begin: Begin, scores: Scores, budget: int, seed: int, targets: Sequence[str]
-    ) -> None:
+        self, begin: Begin, scores: Scores, budget: int, seed: int, targets: Sequence[str],
+        together: int = 1,
+    ) -> None:  # fmt: skip
         super().__init__(targets, scores.n_items)
-        self._scores, self._budget = scores, budget
+        self._scores, self._budget, self._together = scores, budget, together
         self._ran, unrun = np.flatnonzero(~scores.unrun), np.flatnonzero(scores.unrun)
         order = permanent_order(scores.task_of, seed, scores.cohort_of)
         self._order = order[np.isin(order, unrun)]
         self._inner = begin(scores.ran, budget_of_ran(scores, budget), seed, targets)
 
-    @property
-    def _method(self) -> Session:
-        """The method, with what is known of the items that some source ran."""
-        self._inner.record = self.record.part(self._ran)
+    def _method(self, targets: Sequence[str]) -> Session:
+        """The method, with what these targets' groups told of the items that some source ran."""
+        names, size = self.record.targets, self._together
+        groups = {names.index(name) // size for name in targets}
+        known = [name for at, name in enumerate(names) if at // size in groups]
+        self._inner.record = self.record.part(self._ran, known)
         return self._inner
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return each target's next round of the method, and as large a share of the others."""
-        method, chosen = self._method, dict[str, IntArray]()
+        method, chosen = self._method(targets), dict[str, IntArray]()
         of_method = method.choose(targets)
         for name in targets:
-            new = of_method.get(name)
+            new, asked = of_method.get(name), self.record.asked(name)
+            left = self._budget - len(asked)
+            if left <= 0:  # an extension, or the user, asked for more of the others
+                continue
             if new is not None and not len(new):
                 chosen[name] = NOTHING  # it waits
                 continue
-            items = NOTHING if new is None else self._ran[new]
-            asked = self.record.asked(name)
-            n_ran = len(method.record.asked(name)) + len(items)
-            left = self._budget - len(asked) - len(items)
+            items = NOTHING if new is None else self._ran[new][:left]
+            n_ran, left = len(method.record.asked(name)) + len(items), left - len(items)
             n = min(unrun_beside(self._scores, n_ran) - (len(asked) + len(items) - n_ran), left)
             others = self._order[~np.isin(self._order, asked)][: max(n, 0)]
             if len(items) + len(others):  # a limit may end a run within a round
@@ -74,22 +80,35 @@ class WithUnrun(Session):
     def next_led(self, target: str) -> IntArray:
         """Return the next round of the run that a target follows, as the method does."""
         led = super().next_led(target)
-        if not np.isin(led, self._ran).any() or len(self._method.next_led(target)):
+        if not np.isin(led, self._ran).any() or len(self._method([target]).next_led(target)):
             return led
         return NOTHING
 
     def drawn(self, target: str) -> tuple[Drawing, ...]:
-        """Return how the method's items were drawn, phase by phase."""
-        drawings = []
-        for drawing in self._method.drawn(target):
+        """Return how the method's items were drawn, phase by phase, and of the others as many.
+
+        So the answers remain a sample when sources have run these, too.
+        """
+        asked, drawings = self.record.asked(target), []
+        phases = self._method([target]).drawn(target)
+        is_unrun = self._scores.unrun[asked]
+        starts = [
+            int(np.argmin(np.append(np.isin(asked, self._ran[phase.before]) | is_unrun, False)))
+            for phase in phases
+        ]
+        before = NOTHING
+        for phase, end in zip(phases, [*starts, len(asked)][1:], strict=True):
+            since = np.setdiff1d(asked[:end][is_unrun[:end]], before)
             chances = np.full(self._scores.n_items, np.nan)
-            chances[self._ran] = drawing.chances
-            drawings.append(Drawing(self._ran[drawing.before], chances))
+            chances[self._ran] = phase.chances
+            chances[since] = len(since) / max(len(self._order) - len(before), 1)
+            drawings.append(Drawing(np.concatenate([self._ran[phase.before], before]), chances))
+            before = np.concatenate([before, since])
         return tuple(drawings)
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict both parts, and their weighted mean."""
-        scores, of_ran = self._scores, self._method.predict(targets, tasks=tasks)
+        scores, of_ran = self._scores, self._method(targets).predict(targets, tasks=tasks)
         at_task = [1 + scores.tasks.index(task) for task in scores.ran.tasks] if tasks else []
         wanted = [scores.item_weights, *(scores.task_weights.T if tasks else ())]
         known = np.full((len(targets), len(wanted)), np.nan)  # of tasks that no source ran
