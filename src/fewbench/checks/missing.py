@@ -66,7 +66,10 @@ def _where(scores: Scores, gaps: Missingness) -> Finding:
     empty = np.asarray(scores.item_ids, dtype=object)[gone.all(axis=0)]
     if len(empty):
         what += f"; no model ran {counted(len(empty), 'item')}: {some(empty)}"
-        advice += "; an item that no model ran counts as the mean of its task: leave it out"
+        advice += (
+            "; an item that no model ran counts as the mean of its task, except with fewbench, "
+            "which draws of such items: leave it out if no target is to run it"
+        )
     if much:
         advice += (
             f"; {counted(much, 'model lacks', 'models lack')} more than {share(NEARLY_COMPLETE)}: "
