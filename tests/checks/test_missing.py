@@ -73,7 +73,7 @@ def test_an_item_that_no_model_ran_is_named(make):
     found = audit(make(plant)).of_kind("missing")
     assert found.severity == "caution"
     assert "; no model ran 1 item: 'item-7'" in found.what
-    assert "counts as the mean of its task: leave it out" in found.advice
+    assert "counts as the mean of its task, except with fewbench" in found.advice
 
 
 @pytest.mark.parametrize(
