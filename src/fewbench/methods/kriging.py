@@ -92,8 +92,8 @@ def learns_from_whole(scores: Scores) -> bool:
 def samples_unrun(scores: Scores) -> bool:
     """Whether items that no source ran are a random sample, beside those that are chosen.
 
-    Not where too few sources are to learn from, or in a pack. However much of the full score they
-    are: another average or other weights of the same answers may change that.
+    Not where too few sources are to learn from, or in a pack. Their share of the full score does
+    not matter: it changes with the average and the weights, and the answers stay the same.
     """
     if UNRUN in scores.items or scores.origin is not None or scores.unrun_share <= MOST_UNRUN:
         return False

@@ -297,7 +297,7 @@ class Record:
     def part(self, items: IntArray, targets: Sequence[str] | None = None) -> "Record":
         """Return what is known of some items, sorted, by their places among these.
 
-        Of other targets than these (default: all), nothing.
+        `targets` are those to take (default: all); the others stay, with nothing known.
         """
 
         def at(positions: IntArray) -> IntArray:

@@ -66,8 +66,8 @@ class Fewbench(Method):
 
     With fewer than 20 independent sources all items are a sample. So are the later items of a
     target that is far beyond the sources, or whose answers do not fit them; the chances are then in
-    proportion to what an item tells, per root of its cost. Of items that no source ran, as large a
-    share runs as of the others: a random sample.
+    proportion to what an item tells, per root of its cost. Items that no source ran are a random
+    sample, as large a share of them as of the others.
 
     >>> Fewbench(first=8).describe()
     'fewbench(first=8)'

@@ -18,7 +18,7 @@ from fewbench.scores import Scores
 
 NOTHING = np.empty(0, dtype=np.intp)
 PRIOR = 1.0
-"""So many items count as if the target did on them as on the others: its few answers say little."""
+"""So many more answers count, with the score that the target has on the other items."""
 
 
 Begin = Callable[[Scores, int, int, Sequence[str]], Session]
