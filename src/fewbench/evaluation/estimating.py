@@ -69,7 +69,7 @@ class Estimating:
         half_width = None if stop.half_width is None else stop.half_width / scores.scale.span
         packed = known_errors(scores, choosing.method, provenance)
         method, whole, budget = choosing.method, scores.whole, provenance.budget
-        table, ran_budget, of_ran = whole, budget, None
+        table, ran_budget = whole, budget
         if self.samples_unrun:
             table, ran_budget = scores.ran.whole, budget_of_ran(scores, budget)
 
@@ -81,8 +81,7 @@ class Estimating:
                 stops_early=half_width is not None, folder=self.errors_folder, pool=self._pool,
             )  # fmt: skip
 
-        if self.samples_unrun:
-            of_ran = Judge(method, table, ran_budget, errors)
+        of_ran = Judge(method, table, ran_budget, errors) if self.samples_unrun else None
         return Judge(method, whole, budget, errors, half_width, stop.level, of_ran)
 
     @cached_property
@@ -138,9 +137,8 @@ class Estimating:
             ):
                 notes.append(SWITCHED)
             if score.ran is not None:
-                notes.append(
-                    beside_note(scores, len(score.answers.items) - len(score.ran.answers.items))
-                )
+                n_unrun = len(score.answers.items) - len(score.ran.answers.items)
+                notes.append(beside_note(scores, n_unrun))
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
             notes += direction_notes(score, self.judge.scores)

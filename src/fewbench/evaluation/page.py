@@ -279,9 +279,14 @@ def _more_items(estimate: Estimate, unit: Unit) -> list[str]:
 
 
 def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> Section:
-    drawn = [] if scores is None else _middles(estimate, scores)
-    medians = {row["task"]: row["median"] for row in drawn}
-    medians |= {} if scores is None else _group_medians(scores)
+    drawn, of_groups = [], {}
+    if scores is not None:
+        of_sources = scores.scale.from_unit(scores.task_scores())
+        drawn, of_groups = (
+            _middles(estimate, scores, of_sources),
+            _group_medians(scores, of_sources),
+        )
+    medians = {row["task"]: row["median"] for row in drawn} | of_groups
     head = [("Task", False), ("Score", True), (f"{estimate.level:.0%} interval", True)]
     head += [("Items run", True)]
     head += [("Rank", True)] if estimate.task_ranks else []
@@ -290,8 +295,7 @@ def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> S
     n: int | None
     for depth, name in _in_groups(estimate):
         if (group := estimate.groups.get(name)) is not None:
-            score, interval = group.score, group.interval
-            n, rank = group.items_run, group.rank
+            score, interval, n, rank = group.score, group.interval, group.items_run, group.rank
         else:
             score, interval = estimate.tasks[name], estimate.task_intervals.get(name)
             n, rank = estimate.task_items.get(name), estimate.task_ranks.get(name)
@@ -303,8 +307,8 @@ def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> S
     notes = []
     if 0 in estimate.task_items.values():
         notes.append("Tasks with 0 items run: scores predicted from the other tasks.")
-    of_groups = [group.interval for group in estimate.groups.values()]
-    if None in [*estimate.task_intervals.values(), *of_groups]:
+    intervals = [*estimate.task_intervals.values()]
+    if None in intervals + [group.interval for group in estimate.groups.values()]:
         notes.append("–: too few items or source models for an interval.")
     caption = "Dot: the target. Bar: the middle 80% of the source models. Tick: their median."
     if len(drawn) > figures.MOST_TASKS:
@@ -333,9 +337,8 @@ def _in_groups(estimate: Estimate) -> Iterator[tuple[int, str]]:
             yield from parts(name, 0)
 
 
-def _middles(estimate: Estimate, scores: Scores) -> list[dict[str, Any]]:
+def _middles(estimate: Estimate, scores: Scores, of_sources: FloatArray) -> list[dict[str, Any]]:
     """Return the middle of the source models in every task, beside the target's score."""
-    of_sources = scores.scale.from_unit(scores.task_scores())
     rows = []
     for at, task in enumerate(scores.tasks):
         at_task = of_sources[:, at][~np.isnan(of_sources[:, at])]
@@ -351,12 +354,11 @@ def _middles(estimate: Estimate, scores: Scores) -> list[dict[str, Any]]:
     return rows
 
 
-def _group_medians(scores: Scores) -> dict[str, float]:
-    of_tasks = scores.scale.from_unit(scores.task_scores())
+def _group_medians(scores: Scores, of_sources: FloatArray) -> dict[str, float]:
     medians = {}
     for group in scores.groups:
         held = group.weights > 0
-        of_models = of_tasks[:, held] @ group.weights[held]
+        of_models = of_sources[:, held] @ group.weights[held]
         if not np.isnan(of_models).all():
             medians[group.name] = float(np.nanmedian(of_models))
     return medians

@@ -315,11 +315,11 @@ class Record:
                 part.tell(target, answers.among(items), repeat)
             part.skip(target, at(np.array(sorted(self._skipped[target]), dtype=np.intp)).tolist())
             if target in self._leads:
-                part._leads[target] = led(self._leads[target])
+                part.follow(target, led(self._leads[target]))
             if target in self._drawings:
-                part._drawings[target] = tuple(
-                    Drawing(at(drawing.before), drawing.chances[items])
-                    for drawing in self._drawings[target]
+                drawings = self._drawings[target]
+                part.draw(
+                    target, tuple(Drawing(at(one.before), one.chances[items]) for one in drawings)
                 )
         return part
 

@@ -115,11 +115,11 @@ def moved_documents(sources: Scores, told: Scores, items: Sequence[str]) -> Iter
     if POSITION not in sources.items or POSITION not in told.items:
         return
     wanted = sources.items.loc[list(items)]
-    asked = set(items)
+    tasks, asked = harness_tasks(wanted), set(items)
     for task, there in told.items.groupby(harness_tasks(told.items), sort=True):
         places = there[POSITION].dropna().astype(int)
         document = dict(zip(places, places.index, strict=True))
-        mine = wanted[(harness_tasks(wanted) == task) & wanted[POSITION].notna()]
+        mine = wanted[(tasks == task) & wanted[POSITION].notna()]
         moved = [
             at
             for at in mine[POSITION].astype(int).tolist()

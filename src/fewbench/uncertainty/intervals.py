@@ -266,20 +266,16 @@ def of_both(
     if one is None:
         return replace(other, estimate=estimate, least=least, most=most)
 
-    def reaches(level: float) -> tuple[float, float]:
+    def ends(level: float) -> tuple[float, float]:
         # Not cut to what the answers leave possible: both parts may be at that end.
         (low, high), (low_other, high_other) = one.ends(level), other.ends(level)
         below = (1 - share) * (one.estimate - low), share * (other.estimate - low_other)
         above = (1 - share) * (high - one.estimate), share * (high_other - other.estimate)
-        return math.hypot(*below), math.hypot(*above)
+        return estimate - math.hypot(*below), estimate + math.hypot(*above)
 
     def half(level: float) -> float:
         low, high = other.ends(level)
         return math.hypot((1 - share) * one.half(level), share * (high - low) / 2)
-
-    def ends(level: float) -> tuple[float, float]:
-        below, above = reaches(level)
-        return estimate - below, estimate + above
 
     error = None
     if one.error is not None and other.error is not None:

@@ -22,7 +22,7 @@ from statistics import NormalDist, fmean
 import numpy as np
 
 from fewbench._blocks import by_rows
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms import ties
 from fewbench.algorithms.assisted import SampleErrors, sample_errors
 from fewbench.methods.base import Method
@@ -293,9 +293,7 @@ class Judge:
         `of_ran` is that of the first part, and `weights`, shape (items,), of sum 1, are those of
         the items in the mean.
         """
-        assert self.of_ran is not None
-        is_unrun = weights > 0
-        is_unrun[self.scores.positions(self.of_ran.scores.item_ids)] = False
+        is_unrun = self._is_unrun & (weights > 0)
         share = float(weights[is_unrun].sum())
         if not is_unrun.any() or (of_ran is None and share < 1 - TINY):
             return of_ran
@@ -315,19 +313,24 @@ class Judge:
             of_unrun = sampled_uncertainty(mean, float(error), float(freedom), (0.0, 1.0))
         return of_both(estimate, of_ran, of_unrun, share, bounds)
 
+    @cached_property
+    def _is_unrun(self) -> BoolArray:
+        """Whether each item is none of those that `of_ran` judges, shape (items,)."""
+        assert self.of_ran is not None
+        return np.asarray(~self.scores.items.index.isin(self.of_ran.scores.items.index))
+
     def _parts_beside_unrun(
-        self, score: Scored, shares: FloatArray, of_parts: Scored
+        self, score: Scored, full: Uncertainty, shares: FloatArray, of_parts: Scored
     ) -> list[Uncertainty | None]:
         """Return what `_of_parts` does, where items that no source ran are a random sample."""
         assert score.ran is not None
         assert self.of_ran is not None
         scores, of_ran = self.scores, self.of_ran
         at = [scores.tasks.index(task) for task in of_ran.scores.tasks]
-        ran_shares = scores.task_weights[scores.positions(of_ran.scores.item_ids)].sum(axis=0)
+        ran_shares = scores.task_weights[~self._is_unrun].sum(axis=0)
         of_tasks = shares[:, at] * ran_shares[at]
         held = np.flatnonzero(of_tasks.any(axis=1))
         of_tasks = of_tasks[held] / of_tasks[held].sum(axis=1, keepdims=True)
-        full = of_ran.uncertainty(score.ran)
         is_tasks = np.array_equal(of_tasks, np.eye(len(at)))
         in_parts = score.ran if is_tasks else score.ran.in_parts(of_tasks, of_ran.scores, full)
         known = dict(
@@ -443,7 +446,7 @@ class Judge:
         `shares`, shape (parts, tasks), are the weights; `of_parts` has the parts in place of tasks.
         """
         if score.ran is not None and self.of_ran is not None:
-            return self._parts_beside_unrun(score, shares, of_parts)
+            return self._parts_beside_unrun(score, full, shares, of_parts)
         if not len(score.answers.items):
             return [unknown(float(estimate)) for estimate in of_parts.estimates[1:]]
         items, replies = score.answers.items, score.answers.scores[0]
