@@ -28,7 +28,7 @@ from fewbench.algorithms.item_curves import (
 )
 
 NODES = 71
-REACH = 2.5, 4.0
+REACH = 4.0
 """How far the grid reaches below the weakest and above the strongest source."""
 EDGES = 0.05, 0.95
 """Quantiles of the sources' abilities from which distances are measured."""
@@ -36,9 +36,6 @@ SURE = 0.02
 """Chances stay this far from 0 and 1 where they are scored."""
 SAME = 1e-9
 LEAST_REST = 0.2
-BELOW = 1.5
-"""Most standard deviations below the sources at which predictions are trusted: nothing is learned
-there."""
 ABOVE, UNDER, LIKELY = 0.1, 0.05, 0.8
 """A method that cannot go beyond the sources is not trusted from these ranks among them, nor from
 this probability of an ability above 95% of them. On eight real tables with four such methods, 50
@@ -186,7 +183,7 @@ class Abilities:
         """
         if reach > 0:
             distance = self.distance(self.posterior(items, answers))
-            if distance >= reach or distance <= -min(reach, BELOW):
+            if abs(distance) >= reach:
                 return "above" if distance > 0 else "below"
         elif self.tell_apart:
             better, worse = self.ranks(theirs, items, answers)
@@ -270,5 +267,5 @@ def fit_abilities(answers: Matrix, full: FloatArray, n_items: int) -> Abilities:
     if logits.std() > SAME:
         sources = (logits - logits.mean()) / logits.std()
     curves = fit_curves(answers, sources)
-    grid = np.linspace(sources.min() - REACH[0], sources.max() + REACH[1], NODES)
+    grid = np.linspace(sources.min() - REACH, sources.max() + REACH, NODES)
     return Abilities(sources, curves, grid, curves.expected(grid))

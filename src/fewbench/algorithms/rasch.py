@@ -22,7 +22,7 @@ BETWEEN = 0.5
 """Variance of the tasks' easiness, where there are too few to tell."""
 LEAST_TASKS = 4
 LEAST = 0.05
-REACH = 6.0, 8.0
+REACH = 8.0
 """How far the grid of abilities reaches below and above the models' mean."""
 
 
@@ -87,5 +87,5 @@ def fit_rasch(
         among = max(float(((ability - centre) ** 2 + 1 / bend).mean()), LEAST)
     nothing = np.zeros(n_items)
     curves = ItemCurves(easiness, np.ones(n_items), np.stack([variance, nothing, nothing]))
-    grid = np.linspace(centre - REACH[0], centre + REACH[1], NODES)
+    grid = np.linspace(centre - REACH, centre + REACH, NODES)
     return Abilities(ability, curves, grid, curves.expected(grid))

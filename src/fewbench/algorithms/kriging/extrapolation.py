@@ -1,6 +1,6 @@
 """Beyond the sources: item characteristic curves with correlated residuals.
 
-Given ability g, from below the weakest source to far above the strongest one, the answers are
+Given ability g, from far below the weakest source to far above the strongest one, the answers are
 
     y = P(g) + sqrt(V) e + V (1, d) beta,    V = P(1 - P),  beta ~ N(0, I)
 
@@ -16,18 +16,15 @@ import numpy as np
 
 from fewbench._blocks import Matrix, beside, by_rows, cell_by_cell, column_blocks
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.abilities import Abilities
+from fewbench.algorithms.abilities import EDGES, Abilities
 from fewbench.algorithms.item_curves import LEAST, ItemCurves
 from fewbench.algorithms.kriging.inside import Gaussian, bernoulli, leading_directions
 
-BELOW = 0.7
-"""How far the grid reaches below the weakest source."""
 SAMPLE_SHARE = 0.2
 DIRECTIONS, DESIGN_DIRECTIONS = 16, 48
 FLOOR = 0.03
 """Residuals are standardised by chances that stay so far from 0 and 1."""
 LEAST_RESIDUAL = 0.3
-EDGE = 0.95
 DESIGNS = 5
 TOGETHER = 16
 """Answers that are processed at a time: numpy's calls cost more than the arithmetic of one."""
@@ -60,8 +57,8 @@ class Beyond:
 
     Attributes
     ----------
-    edge, edge_score : float
-        The sources' 95% quantiles of ability and of the first wanted score.
+    edges, edge_scores : (float, float)
+        The sources' 5% and 95% quantiles of ability and of the first wanted score.
     grid : ndarray, shape (nodes,)
     chances : ndarray, shape (nodes, candidates)
         Chance of a right answer.
@@ -71,12 +68,12 @@ class Beyond:
         Ones and standardized difficulties.
     wanted_mean, wanted_noise : ndarray, shape (nodes, wanted)
     wanted_factors : ndarray, shape (nodes, wanted, k + 2)
-    designs : tuple of Gaussian
-        By which items are chosen: at some abilities from the sources' median upwards.
+    below, above : tuple of Gaussian
+        By which items are chosen: at some abilities from the sources' median to either end.
     """
 
-    edge: float
-    edge_score: float
+    edges: tuple[float, float]
+    edge_scores: tuple[float, float]
     grid: FloatArray
     chances: FloatArray
     shared: FloatArray
@@ -85,7 +82,8 @@ class Beyond:
     wanted_mean: FloatArray
     wanted_noise: FloatArray
     wanted_factors: FloatArray
-    designs: tuple[Gaussian, ...]
+    below: tuple[Gaussian, ...]
+    above: tuple[Gaussian, ...]
 
     @classmethod
     def fit(
@@ -94,8 +92,7 @@ class Beyond:
         """Fit the sources. Parameters as for `Inside.fit`."""
         curves, sources = abilities.curves, abilities.sources
         full = by_rows(scores, lambda part: part @ weights[0])
-        nodes = abilities.grid >= sources.min() - BELOW
-        grid = abilities.grid[nodes]
+        grid = abilities.grid
 
         def residuals(items: slice | IntArray) -> FloatArray:
             chances = abilities.at_sources(items)
@@ -127,13 +124,21 @@ class Beyond:
         specific = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
         basis = np.vstack([np.ones(len(difficulty)), difficulty])
-        chances = abilities.chances[nodes]
+        chances = abilities.chances
         spread, deviation = chances * (1 - chances), _deviation(chances)
-        # With more directions than the rest.
-        at = np.linspace(np.quantile(sources, 0.5), grid[-1] - 0.5, DESIGNS)
+        median = float(np.quantile(sources, 0.5))
+
+        def designs(end: float) -> tuple[Gaussian, ...]:
+            at = np.linspace(median, end, DESIGNS)
+            # With more directions than the rest.
+            how = leading, basis, alone, weights, candidates
+            return tuple(_linear(curves, float(g), *how) for g in at)
+
+        low, high = np.quantile(sources, EDGES)
+        low_score, high_score = np.quantile(full, EDGES)
         return cls(
-            edge=float(np.quantile(sources, EDGE)),
-            edge_score=float(np.quantile(full, EDGE)),
+            edges=(float(low), float(high)),
+            edge_scores=(float(low_score), float(high_score)),
             grid=grid,
             chances=chances[:, candidates],
             shared=shared[:, candidates],
@@ -144,9 +149,8 @@ class Beyond:
             wanted_factors=np.stack(
                 [_weighed(w, deviation, shared, spread, basis) for w in weights], axis=1
             ),
-            designs=tuple(
-                _linear(curves, float(g), leading, basis, alone, weights, candidates) for g in at
-            ),
+            below=designs(grid[0] + 0.5),
+            above=designs(grid[-1] - 0.5),
         )
 
     @cached_property

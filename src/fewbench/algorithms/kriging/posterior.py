@@ -23,8 +23,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.abilities import EDGES
-from fewbench.algorithms.item_curves import logistic
 from fewbench.algorithms.kriging.design import choose
 from fewbench.algorithms.kriging.inside import Gaussian
 from fewbench.algorithms.kriging.model import KrigingModel, keep
@@ -108,28 +106,26 @@ class KrigingRun(SampledRun):
         """Whether the answers say that the sources cannot predict this target.
 
         With `left` items to go: none if all were chosen at once. Few answers from far beyond the
-        sources do not end the models' part unless many items are left to draw, or all answers are
-        wrong: the models reach far above the sources, but not below them.
+        sources do not end the models' part unless many items are left to draw.
         """
         theirs = self.model.inside.answers(self.items)
         how = theirs, self.items, self.answers
         abilities = self.model.abilities
-        is_early = len(self.items) < SETTLED and left < SETTLED_LEFT and self.answers.any()
+        is_early = len(self.items) < SETTLED and left < SETTLED_LEFT
         if not is_early and abilities.beyond(*how, FAR):
             return True
         return abilities.misfits(*how, MISFIT)
 
     def designs(self) -> list[tuple[float, Sequence[Gaussian], IntArray]]:
         """Return the models by which the next items are chosen: weight, Gaussians, answered."""
-        weight = 0.0
-        if len(self.items):
-            means, variances = self._predicted_beyond()
-            weight = self._beyond(means, variances)
-        if weight < INSIDE_ONLY:
+        below, above = self._beyond() if len(self.items) else (0.0, 0.0)
+        if below + above < INSIDE_ONLY:
             return [(1.0, [self.inside], self.items)]
+        beyond = self.model.beyond
         return [
-            (1 - weight, [self.inside], self.items),
-            (weight, self.model.beyond.designs, self.items),
+            (1 - below - above, [self.inside], self.items),
+            (below, beyond.below, self.items),
+            (above, beyond.above, self.items),
         ]
 
     # -- the estimate ------------------------------------------------------------------------
@@ -141,20 +137,33 @@ class KrigingRun(SampledRun):
             self._outside = self.model.beyond.predict(self._filter, self.items, self.answers, share)
         return self._outside
 
-    def _beyond(self, means: FloatArray, variances: FloatArray) -> float:
-        """Return the weight of the model beyond the sources, given what it predicts."""
+    def _beyond(self) -> tuple[float, float]:
+        """Return the probabilities that the target is below and above the sources."""
         curves, score = self.model.beyond, self._filter.score
+        means, variances = self._predicted_beyond()
         chance = np.exp(score - score.max())
-        deviation = np.sqrt(np.maximum(variances[:, 0], 0))
+        deviation = np.sqrt(np.maximum(variances[:, :1], 0))
         # Three nodes of Gauss-Hermite quadrature: exact for polynomials up to degree 5, and enough
         # for a share that is averaged over abilities.
-        above = means[:, :1] + deviation[:, None] * HERMITE[0] > curves.edge_score
-        share = float(chance @ (above @ HERMITE[1]) / chance.sum())
-        further = curves.grid > curves.edge
-        foresaw = float(np.log(chance[further].sum() / further.sum() + 1e-300) + score.max())
-        sure = min(max(share, 1e-4), 1 - 1e-4)
-        logit = SHARPNESS * np.log(sure / (1 - sure)) + EVIDENCE * (foresaw - self._log_score)
-        return float(logistic(logit + LEAN))
+        likely = means[:, :1] + deviation * HERMITE[0]
+        (low, high), (low_score, high_score) = curves.edges, curves.edge_scores
+        odds = []
+        for is_further, is_beyond in (
+            (curves.grid < low, likely < low_score),
+            (curves.grid > high, likely > high_score),
+        ):
+            share = float(chance @ (is_beyond @ HERMITE[1]) / chance.sum())
+            further = chance[is_further].sum() / is_further.sum()
+            foresaw = float(np.log(further + 1e-300) + score.max())
+            sure = min(max(share, 1e-4), 1 - 1e-4)
+            odds.append(
+                SHARPNESS * np.log(sure / (1 - sure))
+                + EVIDENCE * (foresaw - self._log_score)
+                + LEAN
+            )
+        weights = np.exp(np.append(odds, 0.0) - max(*odds, 0.0))
+        below, above, _ = weights / weights.sum()
+        return float(below), float(above)
 
     def estimate(self) -> Estimated:
         """Return the wanted scores.
@@ -165,7 +174,7 @@ class KrigingRun(SampledRun):
         """
         inside, of_inside = self.inside.predict(self.items, self.answers)
         means, variances = self._predicted_beyond()
-        weight = self._beyond(means, variances)
+        weight = sum(self._beyond())
         chance = self._nodes()
         outside = chance @ means
         of_outside = np.maximum(chance @ (means**2 + variances) - outside**2, 0)
@@ -301,11 +310,12 @@ def choose_static(
     if not model.is_sampled:
         halves = [
             (0.5, [model.inside.all_sources], nothing),
-            (0.5, model.beyond.designs, nothing),
+            (0.25, model.beyond.below, nothing),
+            (0.25, model.beyond.above, nothing),
         ]
         chosen = choose(halves, round(CHOSEN * n), closed=nothing, costs=costs)
     abilities = model.abilities
-    likely = (abilities.grid >= np.quantile(abilities.sources, EDGES[0])) & (
+    likely = (abilities.grid >= abilities.sources.min() - FAR) & (
         abilities.grid <= abilities.sources.max() + FAR
     )
     chances = abilities.chances[likely]
