@@ -36,12 +36,11 @@ SURE = 0.02
 """Chances stay this far from 0 and 1 where they are scored."""
 SAME = 1e-9
 LEAST_REST = 0.2
-ABOVE, UNDER, LIKELY = 0.1, 0.05, 0.8
-"""A method that cannot go beyond the sources is not trusted from these ranks among them, nor from
-this probability of an ability above 95% of them. On eight real tables with four such methods, 50
-items and 90% intervals, targets stronger than all sources were missed without a warning in .02 to
-.07 of cases, weaker ones in .12, and .24 of the targets like the sources were warned of. By half a
-standard deviation of ability it was .04 to .13, .12 and .30."""
+EXTREME, LIKELY = 0.1, 0.8
+"""A method that cannot go beyond the sources is not trusted from this rank among them, from either
+end, nor from this probability of an ability beyond 95% of them. On eight real tables with four such
+methods, 50 items and 90% intervals, targets stronger than all sources were missed without a warning
+in .02 to .07 of cases."""
 NEIGHBORS, COMPARED = 3, 500
 
 
@@ -179,7 +178,7 @@ class Abilities:
         """Return where a target is beyond the sources: "above", "below" or None.
 
         By more than `reach` standard deviations of the sources' abilities; where that is 0, by rank
-        and probability (see `ABOVE`). The other parameters are those of `fit_p_values`.
+        and probability (see `EXTREME`). The other parameters are those of `fit_p_values`.
         """
         if reach > 0:
             distance = self.distance(self.posterior(items, answers))
@@ -187,12 +186,12 @@ class Abilities:
                 return "above" if distance > 0 else "below"
         elif self.tell_apart:
             better, worse = self.ranks(theirs, items, answers)
-            least = 1 / (1 + len(theirs))
-            weights = self.posterior(items, answers)
-            above = weights[self.grid > np.quantile(self.sources, EDGES[1])].sum()
-            if better <= max(ABOVE, least) or above >= LIKELY:
+            weights, edges = self.posterior(items, answers), np.quantile(self.sources, EDGES)
+            below, above = weights[self.grid < edges[0]].sum(), weights[self.grid > edges[1]].sum()
+            extreme = max(EXTREME, 1 / (1 + len(theirs)))
+            if better <= extreme or above >= LIKELY:
                 return "above"
-            if worse <= max(UNDER, least):
+            if worse <= extreme or below >= LIKELY:
                 return "below"
         return None
 

@@ -15,7 +15,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms import ties
 
 STEPS = 12
-MOST_GROUPS = 100
+MOST_GROUPS = 101
 """More models than this are joined by ability, as binomial counts."""
 FIRST_VARIANCE = 100.0
 """For the intercepts' prior, before their own variance is known."""
@@ -113,9 +113,16 @@ def _grouped(answers: Matrix, abilities: FloatArray) -> tuple[FloatArray, FloatA
     if len(abilities) <= MOST_GROUPS:
         return whole(answers), abilities, np.ones(len(abilities))
     order = ties.argsort(abilities, scale=1.0)
-    begins = np.unique(np.arange(MOST_GROUPS) * len(abilities) // MOST_GROUPS)
-    counts = np.diff(np.append(begins, len(abilities))).astype(np.float64)
-    some = blocks(answers.shape[1], len(answers), CACHED)  # so that what is sorted is in the cache
+    # Models of one ability stay together, and counted from either end the groups are the same: a
+    # table with right and wrong exchanged gets the same curves, mirrored.
+    levels = ties.levels(abilities, scale=1.0)[order]
+    firsts, lasts = np.searchsorted(levels, levels), np.searchsorted(levels, levels, "right")
+    middle, n = (firsts + lasts) / 2, len(abilities)
+    below = np.floor(np.minimum(middle, n - middle) * MOST_GROUPS / n - 1e-9)
+    group_of = np.where(middle <= n / 2, below, MOST_GROUPS - 1 - below)
+    begins = np.flatnonzero(np.diff(group_of, prepend=-1))
+    counts = np.diff(np.append(begins, n)).astype(np.float64)
+    some = blocks(answers.shape[1], n, CACHED)  # so that what is sorted is in the cache
     sums = beside([np.add.reduceat(answers[:, at][order], begins, axis=0) for at in some])
     means = np.add.reduceat(abilities[order], begins) / counts
     return sums / counts[:, None], means, counts

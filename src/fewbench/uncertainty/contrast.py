@@ -253,7 +253,11 @@ class Contrast:
             of_items = self.difference - low, high - self.difference
             of_questions = (self.wider * reach for reach in self.questions.reaches(level))
             below, above = map(math.hypot, of_items, of_questions)
-        return max(-1.0, self.difference - below), min(1.0, self.difference + above)
+        least, most = -1.0, 1.0
+        if self.questions.score is not None:  # of one score in [0, 1], less a number
+            least = self.difference - self.questions.score
+            most = least + 1.0
+        return max(least, self.difference - below), min(most, self.difference + above)
 
     def ends_of_items(self, level: float) -> tuple[float, float]:
         """Return the interval of the difference on exactly these items."""

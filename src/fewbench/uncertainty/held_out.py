@@ -350,7 +350,6 @@ def _jobs(
         is_source[order[most:]] = False
     limits: list[int | None] = [None if look == budget else look for look in looks]
     effect = sampling_effect(scores, budget)
-    full = scores.full_scores()
     for division in range(divisions):
         # The first division does not depend on the number of divisions.
         seed_of = seed if division == 0 else child_seed(seed, 3, division)
@@ -358,13 +357,27 @@ def _jobs(
         for part in range(int(part_of.max()) + 1):
             rows = np.flatnonzero((part_of == part) & is_source)
             if method.together > 1:  # close models run together, as the targets are expected to be
-                rows = rows[ties.argsort(full[rows])]
+                rows = _by_score(scores, rows)
             rest = np.flatnonzero(part_of != part)
             if len(rows):
                 yield _Job(
                     method, rest, rows, groups, budget, child_seed(seed_of, 1, part),
                     division * FOLDS + part, limits, effect,
                 )  # fmt: skip
+
+
+def _by_score(scores: Scores, rows: IntArray) -> IntArray:
+    """Return models in the order of their full scores; of an odd number the middle one is last.
+
+    Neighbors are then the same from either end, and so are pairs of them.
+    """
+    # Models of one score come in an order that is reversed with it: by weights of the items that
+    # differ a little.
+    answers = scores.filled_cells[rows]
+    weights = scores.item_weights * (1 + 1e-6 * np.random.default_rng(0).random(scores.n_items))
+    rows = rows[np.argsort(answers @ weights, kind="stable")]
+    middle = len(rows) // 2
+    return np.append(np.delete(rows, middle), rows[middle]) if len(rows) % 2 else rows
 
 
 def deal(groups: IntArray, n_parts: int, seed: int) -> IntArray:

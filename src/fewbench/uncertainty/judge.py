@@ -355,7 +355,7 @@ class Judge:
         if resemblance.why in ("above", "below") and not self.method.reach:
             return 1.0  # the method cannot go beyond the sources
         by_fit = 0.0
-        if resemblance.why != "above" and resemblance.p_value <= MISFITTING[0][-1]:
+        if resemblance.why in (None, "misfit") and resemblance.p_value <= MISFITTING[0][-1]:
             by_fit = float(np.interp(resemblance.p_value, *MISFITTING))
         return max(by_fit, beyond * resemblance.beyond)
 

@@ -175,7 +175,11 @@ def interval_at(
         return score - wider * (hits / n - low), score + wider * (high - hits / n)
 
     expected = round(score * n, 9)  # 7.5 of 30 is the same number of hits on every processor
-    low, high = around(round(expected), score)
+    # The nearest one, or both where two are as near: neither right nor wrong answers come first.
+    nearest = [
+        around(hits, score) for hits in {math.ceil(expected - 0.5), math.floor(expected + 0.5)}
+    ]
+    low, high = min(low for low, _ in nearest), max(high for _, high in nearest)
     if low < 0 or high > 1:
         below = math.floor(expected)
         ends = [np.clip(around(hits, hits / n), 0, 1) for hits in (below, min(below + 1, n))]

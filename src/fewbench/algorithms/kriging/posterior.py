@@ -1,13 +1,13 @@
 """One target's run: what its answers say, which model holds, and which items come next.
 
-The two models are averaged by the probability that the target is beyond the sources: its full
-score above the sources' 95% quantile, by the curves, sharpened by which model foresaw the answers
-better:
+The models are averaged by the probabilities that the target is above or below the sources: its full
+score above their 95% quantile, or below their 5% quantile, by the curves, sharpened by which model
+foresaw the answers better. The odds of "above" against "inside" are
 
-    logit w = 2.5 logit P(score > q95) + 1/2 (l_beyond - l_inside) + 1
+    log odds = 2.5 logit P(score > q95) + 1/2 (l_above - l_inside) + 1
 
-with l the one-step-ahead Bernoulli log scores (no answer is used twice: the Gaussian inside is the
-one fitted before each round).
+and those of "below" the same with right and wrong exchanged. l are the one-step-ahead Bernoulli log
+scores (no answer is used twice: the Gaussian inside is the one fitted before each round).
 
 No model learned from the sources promises anything about a target unlike them. After every round,
 from the 10th answer on, the run therefore checks two things: whether the target's ability is more
@@ -153,7 +153,7 @@ class KrigingRun(SampledRun):
             (curves.grid > high, likely > high_score),
         ):
             share = float(chance @ (is_beyond @ HERMITE[1]) / chance.sum())
-            further = chance[is_further].sum() / is_further.sum()
+            further = chance[is_further].sum() / curves.prior[is_further].sum()
             foresaw = float(np.log(further + 1e-300) + score.max())
             sure = min(max(share, 1e-4), 1 - 1e-4)
             odds.append(
