@@ -35,10 +35,7 @@ def known(*errors):
     rows, zeros = np.arange(count), np.zeros(count)
     every = np.array(errors).reshape(-1, 1, 1) * np.ones((1, 1, 4))
     units = np.full_like(every, standard_error(0.5, 15, 30))
-    widths = np.full((count, 1), AsRandom(TABLE, 5).half(0.5, 15, 0.9))
-    return HeldOut(
-        np.array([5]), every, units, widths, zeros, zeros, rows, rows, 0 * rows, 0 * rows
-    )  # fmt: skip
+    return HeldOut(np.array([5]), every, units, zeros, zeros, rows, rows, 0 * rows, 0 * rows)
 
 
 def one_row(answers):
