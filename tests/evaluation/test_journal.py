@@ -122,7 +122,9 @@ def test_a_torn_last_line_is_skipped_and_asked_again(sources, targets, tmp_path)
 
 def damaged(**change):
     def spoil(line):
-        return json.dumps({**json.loads(line), **change}).encode() + b"\n"
+        entry = json.loads(line)
+        del entry["crc32"]  # as lines of older versions, whose changes are not noticed
+        return json.dumps({**entry, **change}).encode() + b"\n"
 
     return spoil
 

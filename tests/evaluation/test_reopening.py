@@ -136,7 +136,7 @@ def test_a_repaired_folder_opens(sources, targets, tmp_path, two_rounds, number,
     content = spoiled(tmp_path, number)
     with pytest.raises(EvaluationError, match=f"line {number + 1} is damaged.*fewbench repair"):
         Evaluation.open(tmp_path, sources, two_rounds if adaptive else None)
-    assert Journal(tmp_path).repair() == 1
+    assert Journal(tmp_path).repair() == [number + 1]
     assert (tmp_path / "answers.jsonl.damaged").read_bytes() == content
     opened = Evaluation.open(tmp_path, sources, two_rounds if adaptive else None)
     assert len(opened.record.answered(NAME)) == (3 if number == 0 else 2), "answers are lost"
@@ -144,7 +144,7 @@ def test_a_repaired_folder_opens(sources, targets, tmp_path, two_rounds, number,
     assert said.items_run >= 7
     again = Evaluation.open(tmp_path, sources, two_rounds if adaptive else None)
     assert again.estimate()[NAME] == said
-    assert Journal(tmp_path).repair() == 0
+    assert Journal(tmp_path).repair() == []
 
 
 def test_a_correction_of_a_lost_answer_is_an_answer(sources, targets, tmp_path):

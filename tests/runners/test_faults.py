@@ -270,7 +270,7 @@ def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):
     path.write_text(path.read_text() + "broken\n")
     with pytest.raises(fewbench.FewbenchError, match=r"answers\.jsonl: line 5 is damaged"):
         Run.open(SOURCES, "random", Stop(items=9), tmp_path)
-    assert Journal(tmp_path).repair() == 1
+    assert Journal(tmp_path).repair() == [5]
     with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:
         assert run.result().spent.cost == 2.5
 

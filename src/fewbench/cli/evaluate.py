@@ -497,7 +497,8 @@ def repair(folder: Folder, *, remove: str | None = None) -> None:
     dropped = repair_measurement(folder) if measured else Journal(folder).repair()
     if dropped:
         echo(
-            f"{folder}: dropped {counted(dropped, 'damaged line')}; the damaged file is "
+            f"{folder}: dropped {counted(len(dropped), 'damaged line')} (line "
+            f"{some(dropped, 20, quotes=False)}); the damaged file is "
             "answers.jsonl.damaged. Items of dropped answers run again. If a dropped line "
             "corrected an answer, the earlier answer counts: correct it again."
             + ("" if measured else f" Next: fewbench ask {folder}")

@@ -216,8 +216,8 @@ class Choosing:
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """Use one thread, and keep fits of the sources."""
-        with one_thread(), self.fits.in_use():
+        """Use one thread, with other threads kept out, and keep fits of the sources."""
+        with self.ledger.turn, one_thread(), self.fits.in_use():
             yield
 
     @property

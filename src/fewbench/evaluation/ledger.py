@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fewbench._names import same_text, some
+from fewbench._threads import Turn
 from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, from_drawn, to_drawn
@@ -24,6 +25,7 @@ from fewbench.evaluation.journal import (
     Skipped,
     Told,
     kept_replies,
+    names_of,
 )
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Drawing, Lead
@@ -51,6 +53,8 @@ class Ledger:
     entries : list of Entry
     ran : list of Ran
         Those of them that are batches of runs.
+    turn : Turn
+        For threads that share the evaluation: one at a time changes it, or estimates.
     """
 
     def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
@@ -58,6 +62,7 @@ class Ledger:
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []
         self.ran: list[Ran] = []
+        self.turn = Turn()
         self._scores, self._item_ids = scores, scores.item_ids
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
         self._restored: dict[str, int] = {}  # number of the round whose ask was lost
@@ -73,9 +78,10 @@ class Ledger:
 
     def write_to(self, journal: Journal) -> None:
         """Write all entries, and those to come, to a new folder."""
-        for entry in self.entries:
-            journal.append(entry)
-        self._journal = journal
+        with self.turn:
+            for entry in self.entries:
+                journal.append(entry)
+            self._journal = journal
 
     def go_on_from(self, journal: Journal) -> None:
         """Read the entries of a folder, and write those to come there."""
@@ -109,7 +115,7 @@ class Ledger:
             return
         if isinstance(entry, Drawn | Removed):  # for those who open it with other scores
             return
-        targets = entry.targets if isinstance(entry, Asked) else (entry.target,)
+        targets = names_of(entry)
         for target in targets:
             if target not in self.record.targets:
                 raise AnswersError(f"{target!r} is not a target")
@@ -148,9 +154,8 @@ class Ledger:
 
     def _take(self, entry: Entry) -> None:
         self._add(entry)
-        if not isinstance(entry, Removed):
-            for name in entry.targets if isinstance(entry, Asked) else [entry.target]:
-                self._noted[name] = len(self.record.rounds(name))
+        for name in names_of(entry):
+            self._noted[name] = len(self.record.rounds(name))
 
     def carry(self, entries: Iterable[Entry]) -> None:
         """Take entries over that were made with other scores: the chances of items are theirs."""
@@ -165,12 +170,10 @@ class Ledger:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Lock the folder and read what other processes added."""
-        if self._journal is None:
-            yield
-            return
-        with self._journal.locked():
-            self._take_up(self._journal)
+        """Keep other threads out, lock the folder, and read what others added to it."""
+        with self.turn, nullcontext() if self._journal is None else self._journal.locked():
+            if self._journal is not None:
+                self._take_up(self._journal)
             yield
 
     def _note(self, entry: Entry) -> None:
