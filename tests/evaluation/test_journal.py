@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 
@@ -218,3 +219,22 @@ def test_the_same_items_are_asked_whatever_the_method_would_choose_now(sources, 
     path.write_text(json.dumps(header))
     asked = Evaluation.open(tmp_path, sources).ask()["model-13"]
     assert asked == list(evaluation.subset.items[::-1])
+
+
+def test_opening_takes_as_long_as_there_are_answers(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    benchmark = simulate(1, 4000, seed=1).benchmark
+
+    def seconds(n):
+        evaluation = Evaluation(benchmark, "random", n)
+        evaluation.save(tmp_path / str(n))
+        for item in evaluation.ask()["target"]:
+            evaluation.tell("target", {item: 1.0})
+        best = []
+        for _ in range(3):
+            started = time.process_time()
+            Evaluation.open(tmp_path / str(n))
+            best.append(time.process_time() - started)
+        return min(best)
+
+    assert seconds(3000) < 1.5 * 3 * seconds(1000)

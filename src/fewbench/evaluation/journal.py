@@ -122,9 +122,9 @@ def kept_replies(told: Iterable[Told]) -> dict[str, str]:
     """Return the replies of a target that deserve a warning; the last answer to an item counts."""
     replies: dict[str, str] = {}
     for entry in told:
-        replies = {
-            item: kind for item, kind in replies.items() if item not in entry.items
-        } | entry.replies
+        for item in entry.items:
+            replies.pop(item, None)
+        replies |= entry.replies
     return replies
 
 

@@ -34,6 +34,8 @@ from fewbench.scores.conditions import recorded_conditions
 from fewbench.scores.costs import cost_of_answers
 from fewbench.scores.replies import describe_alike, describe_replies, replies_of
 
+NOTHING = 0.0, 0
+
 
 class Ledger:
     """Every round of items asked, answer told, item skipped and batch run, in order.
@@ -65,6 +67,9 @@ class Ledger:
         self.turn = Turn()
         self._scores, self._item_ids = scores, scores.item_ids
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
+        self._drawn: dict[str, Drawn] = {}  # the last of each target
+        self._paid: dict[str, set[tuple[str, int]]] = defaultdict(set)  # items, and which answers
+        self._stated: dict[str, tuple[float, int]] = {}  # by logs: costs, of how many answers
         self._restored: dict[str, int] = {}  # number of the round whose ask was lost
         self._journal: Journal | None = None
         self._before_writing: Callable[[], None] | None = None
@@ -124,7 +129,7 @@ class Ledger:
         if isinstance(entry, Asked):
             items = self._scores.positions(entry.items)
             for target in targets:  # unless two processes asked the same
-                if not np.isin(items, self.record.asked(target)).all():
+                if not self.record.is_asked(target, items).all():
                     self.record.add_round(target, items)
         elif isinstance(entry, Skipped):
             items = self._scores.positions(entry.items)
@@ -144,7 +149,7 @@ class Ledger:
 
     def _restore_asked(self, target: str, items: IntArray) -> None:
         """Add a round for answered items whose ask was dropped by a repair."""
-        lost = np.setdiff1d(items, self.record.asked(target))
+        lost = np.unique(items[~self.record.is_asked(target, items)])
         rounds = self.record.rounds(target)
         if len(lost) and self._restored.get(target) == len(rounds):  # more of the same round
             self.record.extend_round(target, lost)
@@ -162,9 +167,9 @@ class Ledger:
         for entry in entries:
             self._replay(entry)
             self._take(entry)
-        drawn = {entry.target: entry for entry in self.entries if isinstance(entry, Drawn)}
         for target in self.record.targets:
-            phases = () if target not in drawn else from_drawn(drawn[target], self._scores)
+            drawn = self._drawn.get(target)
+            phases = () if drawn is None else from_drawn(drawn, self._scores)
             if len(self.record.asked(target)):
                 self.record.draw(target, phases)
 
@@ -192,6 +197,16 @@ class Ledger:
         self.entries.append(entry)
         if isinstance(entry, Ran):
             self.ran.append(entry)
+        elif isinstance(entry, Drawn):
+            self._drawn[entry.target] = entry
+        elif isinstance(entry, Told):
+            paid = self._paid[entry.target]
+            stated, n_stated = self._stated.get(entry.target, NOTHING)
+            n_before = len(paid)
+            paid.update((item, entry.repeat) for item in entry.items)
+            if entry.cost is not None:
+                new = len(paid) - n_before
+                self._stated[entry.target] = stated + entry.cost, n_stated + new
 
     @property
     def n_changes(self) -> int:
@@ -215,8 +230,7 @@ class Ledger:
     def note_drawn(self, target: str, drawings: Sequence[Drawing]) -> None:
         """Note how a target's items were drawn, if that has changed."""
         entry = to_drawn(target, drawings, self._scores)
-        drawn = [each for each in self.entries if isinstance(each, Drawn)]
-        before = next((each for each in drawn[::-1] if each.target == target), None)
+        before = self._drawn.get(target)
         if entry != before and (drawings or before is not None):
             self._note(entry)
 
@@ -417,12 +431,7 @@ class Ledger:
         With `is_all`, answers of other entries count as the mean of these. A corrected answer was
         paid once.
         """
-        stated, n_stated, paid = 0.0, 0, set[tuple[str, int]]()
-        for entry in self.told(target):
-            new = {(item, entry.repeat) for item in entry.items} - paid
-            paid |= new
-            if entry.cost is not None:
-                stated, n_stated = stated + entry.cost, n_stated + len(new)
+        (stated, n_stated), paid = self._stated.get(target, NOTHING), self._paid[target]
         return stated * len(paid) / n_stated if is_all and n_stated else stated
 
     def notes(self, target: str, *, is_compared: bool = False) -> tuple[str, ...]:
