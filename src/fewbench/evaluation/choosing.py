@@ -103,10 +103,18 @@ class Start:
         )  # fmt: skip
 
 
-def carried(made: Provenance, subset: Subset | None, settings: Start, scores: Scores) -> Start:
+def carried(
+    made: Provenance,
+    subset: Subset | None,
+    settings: Start,
+    scores: Scores,
+    *,
+    is_same_question: bool = False,
+) -> Start:
     """Return the settings of an evaluation that goes on with other scores of the same items.
 
-    A sample's items weigh what they count now over the chance with which they were drawn.
+    A sample's items weigh what they count now over the chance with which they were drawn; other
+    weights of the method stay if the question is the same, such as after a model was renamed.
 
     Raises
     ------
@@ -117,7 +125,7 @@ def carried(made: Provenance, subset: Subset | None, settings: Start, scores: Sc
     if subset is not None:
         kept = [at for at, item in enumerate(subset.items) if item in scores.items.index]
         changed["budget"] = len(kept)
-        subset = subset.at(kept, scores)
+        subset = subset.at(kept, scores, is_same_question=is_same_question)
         subset = subset.model_copy(update={"provenance": made.model_copy(update=changed)})
     return replace(settings, subset=subset, started=made.model_copy(update=changed))
 

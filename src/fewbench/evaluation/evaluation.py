@@ -223,7 +223,10 @@ class Evaluation:
         found, notes = started_scores(journal.folder, header, path, scores)
         start = Start.from_header(header, method)
         if found.is_changed:
-            start = carried(header.provenance, header.subset, start, found.scores)
+            start = carried(
+                header.provenance, header.subset, start, found.scores,
+                is_same_question=not found.is_reweighed,
+            )  # fmt: skip
         evaluation = cls(found.scores, targets=header.targets, start=start)
         evaluation.beyond = found.beyond
         evaluation.scores_path = path
