@@ -23,6 +23,7 @@ from typing import IO
 
 from fewbench._files import naming, written_whole
 from fewbench._text import masked_bytes
+from fewbench.errors import EvaluationError
 
 BLOCK = 1 << 16
 NAME = b',"crc32":'
@@ -54,7 +55,8 @@ class Lines:
         self.path = path
         self._sync_every, self._synced = sync_every, time.monotonic()
         self._holder: tuple[int, int] | None = None  # process and thread
-        self._known = 0, 0  # number of lines read by `unread` or added here, and their end
+        # Number of lines read by `unread` or added here, where they end, and how.
+        self._known = 0, 0, b""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -109,9 +111,9 @@ class Lines:
             except BaseException:
                 file.truncate(whole)
                 raise
-            n_known, end = self._known
+            n_known, end, _ = self._known
             if end == whole:  # else there are others to read before it
-                self._known = n_known + 1, end + len(line)
+                self._known = n_known + 1, end + len(line), line[-LENGTH:]
 
     def cut(self) -> None:
         """Cut off a torn end, as the next line would."""
@@ -134,15 +136,22 @@ class Lines:
             yield from ((at, line.removesuffix(b"\n")) for at, line in lines if _is_whole(line))
 
     def unread(self) -> Iterator[tuple[int, bytes]]:
-        """Yield each whole line, with its number, that was neither read by this nor added here."""
-        n_known, end = self._known
+        """Yield each whole line, with its number, that was neither read by this nor added here.
+
+        EvaluationError if the others are not there any more.
+        """
+        n_known, end, how = self._known
         with suppress(FileNotFoundError, NotADirectoryError), self.path.open("rb") as file:
-            file.seek(max(0, end - 1))
-            if end and file.read(1) != b"\n":  # the file was rewritten
-                end = file.seek(0) + sum(len(file.readline()) for _ in range(n_known))
+            file.seek(end - len(how))
+            if file.read(len(how)) != how:
+                raise EvaluationError(
+                    f"{self.path}: was rewritten while it was in use, as by fewbench repair",
+                    hint="open the evaluation again",
+                )
             for line in file:
                 if _is_whole(line):
-                    n_known, end = self._known = n_known + 1, end + len(line)
+                    n_known, end = n_known + 1, end + len(line)
+                    self._known = n_known, end, line[-LENGTH:]
                     yield n_known, line.removesuffix(b"\n")
 
     def rewrite(self, change: Callable[[bytes], bytes | None]) -> None:
