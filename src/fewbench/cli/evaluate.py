@@ -472,9 +472,9 @@ def view(
 def repair(folder: Folder, *, remove: str | None = None) -> None:
     """Drop damaged answers of an evaluation, or remove a target.
 
-    Keeps the damaged file as answers.jsonl.damaged. Items of dropped answers run again. If
-    a dropped line corrected an answer, the earlier answer counts. Also repairs folders of
-    fewbench transfer measure.
+    Prints the numbers of the lines, and keeps the damaged file as answers.jsonl.damaged.
+    Items of dropped answers run again. If a dropped line corrected an answer, the earlier
+    answer counts. Also repairs folders of fewbench transfer measure.
 
     \b
     fewbench repair run

@@ -43,6 +43,8 @@ STEP = 0.1
 class Evaluation:
     """Ask which items to run, tell the answers, estimate the full score.
 
+    Threads may share an evaluation, and processes the folder of one that is saved.
+
     Parameters
     ----------
     scores : Scores or Benchmark
