@@ -31,7 +31,6 @@ from fewbench.runners.driving import INTERRUPTED, Answered, Runner
 from fewbench.runners.model_facts import FILES, of_file, of_weights
 from fewbench.runners.result import RunResult
 from fewbench.scores import Scores
-from fewbench.scores.costs import MOST_COST
 
 PATIENCE = 10.0  # seconds for the program to end after its input has ended
 
@@ -44,7 +43,7 @@ class ProgramLine(BaseModel):
     item: str
     score: StrictBool | StrictFloat | None = None
     error: str | None = None
-    cost: float = Field(default=0.0, ge=0, le=MOST_COST, allow_inf_nan=False)
+    cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     tokens: int = Field(default=0, ge=0)
 
     @property
