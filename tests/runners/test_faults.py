@@ -213,6 +213,15 @@ def test_a_run_that_is_refused_leaves_what_another_run_writes_meanwhile(tmp_path
     assert len(Evaluation.open(place, SOURCES).record.answered("target")) == 8
 
 
+def test_a_run_that_is_refused_leaves_what_is_told_meanwhile(tmp_path):
+    Run.open(SOURCES, "random", 8, tmp_path / "run").close()
+    with pytest.raises(RunError), undone_if_refused(tmp_path / "run", lambda: False):
+        other = Evaluation.open(tmp_path / "run", SOURCES)
+        other.tell("target", {other.ask()["target"][0]: 1.0})
+        raise RunError("refused", hint="")
+    assert len(Evaluation.open(tmp_path / "run", SOURCES).record.answered("target")) == 1
+
+
 def test_limits_that_only_a_run_keeps(monkeypatch):
     def batches(stop, *, cost=0.0, tokens=0, seconds=0.0):
         clock = [1000.0]
