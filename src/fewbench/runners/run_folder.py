@@ -122,7 +122,7 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
     try:
         yield
     except FewbenchError as error:
-        # What changed in a busy folder is of the other run, and answers are of others who told them.
+        # What changed in a busy folder is of the other run; answers are of those who told them.
         is_told = answers.exists() and TOLD in answers.read_bytes()[size or 0 :]
         if not (has_begun() or is_told or isinstance(error, BusyError)):
             for name in others:
