@@ -4,8 +4,8 @@ Evaluations, transfer measurements and the cache of studies are kept this way. A
 it is written whole. A crash can tear the last line only; the torn line was never acknowledged, so
 it is skipped when the file is read and cut off before the next line is written.
 
-A line is an object of JSON, and its last member a checksum of all before it: a line that was
-altered is damaged, and not another answer. Lines of older versions have none.
+A line is a JSON object. Its last member is a checksum of all before it, so that an altered line is
+found damaged and does not pass for an answer. Lines of older versions have no checksum.
 
 One writer at a time: other objects, threads and processes wait while one of them holds the file.
 """
