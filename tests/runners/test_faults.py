@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -213,6 +213,15 @@ def test_a_run_that_is_refused_leaves_what_another_run_writes_meanwhile(tmp_path
     assert len(Evaluation.open(place, SOURCES).record.answered("target")) == 8
 
 
+def test_a_run_that_is_refused_leaves_what_is_told_meanwhile(tmp_path):
+    Run.open(SOURCES, "random", 8, tmp_path / "run").close()
+    with suppress(RunError), undone_if_refused(tmp_path / "run", lambda: False):
+        other = Evaluation.open(tmp_path / "run", SOURCES)
+        other.tell("target", {other.ask()["target"][0]: 1.0})
+        raise RunError("refused", hint="")
+    assert len(Evaluation.open(tmp_path / "run", SOURCES).record.answered("target")) == 1
+
+
 def test_limits_that_only_a_run_keeps(monkeypatch):
     def batches(stop, *, cost=0.0, tokens=0, seconds=0.0):
         clock = [1000.0]
@@ -270,7 +279,7 @@ def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):
     path.write_text(path.read_text() + "broken\n")
     with pytest.raises(fewbench.FewbenchError, match=r"answers\.jsonl: line 5 is damaged"):
         Run.open(SOURCES, "random", Stop(items=9), tmp_path)
-    assert Journal(tmp_path).repair() == 1
+    assert Journal(tmp_path).repair() == [5]
     with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:
         assert run.result().spent.cost == 2.5
 

@@ -472,9 +472,9 @@ def view(
 def repair(folder: Folder, *, remove: str | None = None) -> None:
     """Drop damaged answers of an evaluation, or remove a target.
 
-    Keeps the damaged file as answers.jsonl.damaged. Items of dropped answers run again. If
-    a dropped line corrected an answer, the earlier answer counts. Also repairs folders of
-    fewbench transfer measure.
+    Prints the numbers of the lines, and keeps the damaged file as answers.jsonl.damaged.
+    Items of dropped answers run again. If a dropped line corrected an answer, the earlier
+    answer counts. Also repairs folders of fewbench transfer measure.
 
     \b
     fewbench repair run
@@ -497,7 +497,8 @@ def repair(folder: Folder, *, remove: str | None = None) -> None:
     dropped = repair_measurement(folder) if measured else Journal(folder).repair()
     if dropped:
         echo(
-            f"{folder}: dropped {counted(dropped, 'damaged line')}; the damaged file is "
+            f"{folder}: dropped {counted(len(dropped), 'damaged line')} (line "
+            f"{some(dropped, 20, quotes=False)}); the damaged file is "
             "answers.jsonl.damaged. Items of dropped answers run again. If a dropped line "
             "corrected an answer, the earlier answer counts: correct it again."
             + ("" if measured else f" Next: fewbench ask {folder}")

@@ -57,6 +57,8 @@ class FoundScores:
         Items whose earlier answers do not count: gone or corrected.
     is_changed : bool
         Whether these are not the scores that it was started with.
+    is_reweighed : bool
+        Whether the items that are left count otherwise beside each other.
     """
 
     scores: Scores
@@ -64,6 +66,7 @@ class FoundScores:
     beyond: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     is_changed: bool = False
+    is_reweighed: bool = False
 
 
 def keep_scores(scores: Scores, folder: Path) -> str | None:
@@ -247,12 +250,14 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
         for items, what in ((gone, "left the scores"), (corrected, "changed"))
         if len(items)
     ]
+    n_reweighed = _n_reweighed(was, table.items)
+    n_moved = len(changed_items(was, table.items, "task"))
     notes += [
         f"the {name}s of {counted(n, 'item')} changed since the evaluation was started, and "
         "estimates use those of now"
         for name, n in (
-            ("weight", _n_reweighed(was, table.items)),
-            ("task", len(changed_items(was, table.items, "task"))),
+            ("weight", n_reweighed),
+            ("task", n_moved),
         )
         if n
     ]
@@ -260,7 +265,10 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
     names, of_models = _models_now(started, hashes, table)
     table = table.take(models=table.model_positions(names)) if names else table
     removed = (*map(str, gone), *map(str, corrected))
-    return FoundScores(table, (*notes, *of_models), beyond, removed, is_changed=True)
+    return FoundScores(
+        table, (*notes, *of_models), beyond, removed, is_changed=True,
+        is_reweighed=n_reweighed > 0 or (n_moved > 0 and table.average == "macro"),
+    )  # fmt: skip
 
 
 def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFrame") -> None:
