@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._names import counted, some
 from fewbench._text import plain
-from fewbench.errors import RunError
+from fewbench.errors import AnswersError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Ran
 from fewbench.methods import Method
@@ -265,7 +265,7 @@ class Run:
             items = self.evaluation.ask(targets=[target]).get(target, [])
             self._repeat[target] = self.evaluation.next_repeat(target)
             if (note := leaving_note(self.evaluation, target)) is not None:
-                self._note_once(note)
+                self.note([note])
             if not items and len(self._silent[target]) >= LAST:
                 self._give_up(target)
             failures = self._failures(target)
@@ -284,6 +284,7 @@ class Run:
         *,
         cost: float = 0.0,
         tokens: int = 0,
+        reported: Iterable[str] = (),
         probabilities: Mapping[str, ArrayLike] | None = None,
         replies: Mapping[str, str] | None = None,
         texts: Mapping[str, str] | None = None,
@@ -302,6 +303,8 @@ class Run:
             Items without an answer. They are tried again later, and skipped in the end.
         cost, tokens : float, int
             What the batch cost.
+        reported : iterable of str
+            Which of these the model reports, also if they are 0.
         probabilities : mapping of item id to option probabilities, optional
         replies : mapping of item id to str, optional
             Replies that are not whole; see `Evaluation.tell`.
@@ -311,37 +314,68 @@ class Run:
         Raises
         ------
         AnswersError
-            As for `Evaluation.tell` and `Evaluation.tell_table`.
+            As for `Evaluation.tell` and `Evaluation.tell_table`; the other answers are recorded.
         """
         with self._meter.timed():
             left, repeat = set(self._open(target)), self._repeat[target]
             failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
             counts = self._count(target, failed, is_answered=not left.isdisjoint(items_of(answers)))
             # The cost first: it was spent, even if this process dies before the answers are kept.
-            self._meter.note(target, failed, counts, cost, tokens)
+            self._meter.note(target, failed, counts, cost, tokens, reported)
             texts = {item: _beginning(text) for item, text in (texts or {}).items()}
             if isinstance(answers, Scores):
                 accepted = {"accept_differences": self._accept_differences, **self._accept}
                 taken = self.evaluation.tell_table(
                     answers, target, replies=replies, texts=texts, repeat=repeat, **accepted
                 )
-                self.notes += [note for note in taken.notes if note not in self.notes]
+                self.note(taken.notes)
                 for note, items in taken.uncompared.items():
                     self._uncompared.setdefault(note, set()).update(items)
-            elif answers:
-                self.evaluation.tell(
-                    target, answers, probabilities, replies=replies, texts=texts, repeat=repeat,
-                    **self._accept,
-                )  # fmt: skip
+            else:
+                told = {"replies": replies, "texts": texts, "repeat": repeat, **self._accept}
+                self._tell(target, answers, probabilities, told)
             self._skip_failed(target)
             left = set(self._open(target)) - set(failed)
             if self.evaluation.next_repeat(target) > repeat:  # a new round has begun
                 left = set()
             self._out[target] = [item for item in self._out[target] if item in left]
 
+    def _tell(
+        self,
+        target: str,
+        answers: Mapping[str, float],
+        probabilities: Mapping[str, ArrayLike] | None,
+        told: Mapping[str, Any],
+    ) -> None:
+        """Record answers; of some with a wrong one, the others, before its error is raised."""
+        try:
+            if answers:
+                self.evaluation.tell(target, answers, probabilities, **told)
+        except AnswersError:
+            if len(answers) == 1:
+                raise
+            wrong: AnswersError | None = None
+            for item, score in answers.items():
+                try:
+                    self._tell(target, {item: score}, probabilities, told)
+                except AnswersError as error:
+                    wrong = wrong or error
+            assert wrong is not None
+            raise wrong from None
+
     def repeat(self, target: str) -> int:
         """Return which answers the items that `next` gave out are to have: 1 for the first ones."""
         return self._repeat[target]
+
+    def allowance(self, target: str) -> tuple[float, float]:
+        """Return what the limits still allow a target to spend: cost, and tokens."""
+        return self._meter.left(target)
+
+    def note(self, notes: Iterable[str]) -> bool:
+        """Keep notes for the user, each once; return whether one is new."""
+        new = [note for note in dict.fromkeys(map(plain, notes)) if note not in self.notes]
+        self.notes += new
+        return bool(new)
 
     def is_amid_batch(self, target: str) -> bool:
         """Whether items that `next` gave out are not taken yet."""
@@ -447,8 +481,8 @@ class Run:
         for name in self.targets:
             if again := record.given_up(name) - record.skipped(name):
                 items = f"{counted(len(again), 'item')} failed when run again"
-                self._note_once(f"{name}: {items}, and {'has' if len(again) == 1 else 'have'} fewer"
-                                " answers than the others")  # fmt: skip
+                self.note([f"{name}: {items}, and {'has' if len(again) == 1 else 'have'} fewer"
+                           " answers than the others"])  # fmt: skip
         reused = self._reused()
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
         failures = {name: self._failures(name) for name in self.targets}
@@ -492,7 +526,7 @@ class Run:
             if not names_model(facts):
                 reused.append(f"{goes_on}: if this is another model, name it in targets")
             elif "program" in facts:  # is known; the weights that it reads may not be
-                self._note_once(f"{goes_on}: if the program now runs another model, name it (-t)")
+                self.note([f"{goes_on}: if the program now runs another model, name it (-t)"])
         return reused
 
     def _note_narrow(self, targets: Sequence[str]) -> None:
@@ -507,16 +541,12 @@ class Run:
                     f"{name}: {answered} of at most {most} items answered: the interval is narrow "
                     "enough"
                 )
-                self._note_once(note)
+                self.note([note])
 
     def _note_limits(self) -> None:
         """Note a limit that could not be kept, as nothing reported what was used."""
         for name in self._meter.silent_limits():
-            self._note_once(f"no {name} reported: the limit on {name} was not kept")
-
-    def _note_once(self, note: str) -> None:
-        if note not in self.notes:
-            self.notes.append(note)
+            self.note([f"no {name} reported: the limit on {name} was not kept"])
 
 
 def _beginning(text: str) -> str:
