@@ -321,10 +321,12 @@ def test_ctrl_c_within_a_batch_counts_its_cost_once(tmp_path, monkeypatch):
         return tell(self, *given, **settings)
 
     monkeypatch.setattr(Evaluation, "tell", interrupted)
+    monkeypatch.setenv("SLOW", "1")
     program = (
-        "import json, sys\n"
-        "for line in sys.stdin:\n"
+        "import json, os, sys, time\n"
+        "for n, line in enumerate(sys.stdin):\n"
         "    item = json.loads(line)['item']\n"
+        "    if n == 15 and 'SLOW' in os.environ: time.sleep(60)\n"
         "    print(json.dumps({'item': item, 'score': 1, 'cost': 1}), flush=True)\n"
     )
     runner = CommandRunner([sys.executable, "-c", program])

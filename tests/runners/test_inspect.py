@@ -211,6 +211,27 @@ class TestWhatRuns:
         assert (target.items_run, target.cost, target.full_cost) == (4, 24.0, 180.0)
         assert Evaluation.open(folder, table).cost("scripted/new-9").spent == 24.0
 
+    def test_a_limit_on_cost_needs_prices(self, scores, tmp_path, asked, monkeypatch):
+        """Of all models; reported costs pass it by no more than the samples that run at a time."""
+        from inspect_ai.model import ModelCost, ModelInfo, set_model_info
+
+        folder, how = tmp_path / "run", {"method": "random", "accept_differences": True}
+        for stop in (Stop(cost=1), Stop(cost=1, items=20)):
+            with pytest.raises(RunError, match="no cost is reported") as refused:
+                run(scores, folder, "--epochs", "3", stop=stop, **how)
+            assert "--model-cost-config" in refused.value.hint
+            assert not folder.exists()
+        assert not asked()
+        prices = ModelCost(input=1e5, output=0, input_cache_write=0, input_cache_read=0)
+        set_model_info("scripted/new-9", ModelInfo(cost=prices))  # 1 for each answer
+        try:
+            words = ("--epochs", "3", "--max-samples", "6")
+            found = run(scores, folder, *words, stop=Stop(cost=20), **how)
+        finally:
+            set_model_info("scripted/new-9", ModelInfo())
+        assert len(asked()) == found.spent.cost == 18
+        assert any("passed by the 6 samples at most" in note for note in found.notes)
+
     def test_epochs_are_answers_whose_spread_is_kept(self, scores, tmp_path):
         settings = ("-M", "unsteady=true", "--epochs", "3")
         folder = tmp_path / "run"

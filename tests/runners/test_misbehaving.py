@@ -97,7 +97,7 @@ PROGRAMS = {
     "closes its input": (
         EACH + "    tell(item)\n    if n == 7: os.close(0); time.sleep(.1); break", 30, 0,
     ),
-    "answers in another form": (EACH + "    say(f'{item},1')", 0, 20),
+    "answers in another form": (EACH + "    say(f'{item},1')", 0, 10),
     "leaves an item out": (EACH + "    say('ERROR') if n == 7 else tell(item)", 30, 2),
     "hangs": (EACH + "    if n == 7: time.sleep(60)\n    tell(item)", 30, 5),
 }  # fmt: skip

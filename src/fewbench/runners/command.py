@@ -93,6 +93,7 @@ class CommandRunner(Runner):
     """
 
     name = "command"
+    reports = ("cost", "tokens")
     batch = 64
 
     def __init__(self, command: Sequence[str], *, timeout: float | None = None) -> None:
@@ -145,8 +146,10 @@ class CommandRunner(Runner):
                     continue
                 self._suspects.append(left[0])
                 is_item = self._has_answered and len(set(self._suspects)) == 1
-                if len(self._suspects) > 1 and not is_item:
-                    text = f"the program {shlex.join(self._command)} {problem}, twice in a row"
+                is_mute = not self._has_answered and len(self._other) >= len(left)
+                if is_mute or (len(self._suspects) > 1 and not is_item):
+                    text = f"the program {shlex.join(self._command)} {problem}"
+                    text += "" if is_mute else ", twice in a row"
                     for item in self._suspects:
                         reply.last_failed.pop(item, None)
                     reply.stopped = text

@@ -6,7 +6,7 @@ checks it, opens the evaluation, drives it, and closes the runner, whatever happ
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,8 @@ class Runner(ABC):
         with those of `model_facts`.
     model_name : str, optional
         Names a target that the user does not name.
+    reports : collection of str
+        What it may report of an answer: "cost", "tokens". A limit on anything else is refused.
     batch : int, optional
         Most items per batch where the user gives none: a batch in flight can be lost in a crash.
     on_answers : callable, optional
@@ -132,6 +134,7 @@ class Runner(ABC):
     name: str
     facts: Mapping[str, str] = {}
     model_name: str | None = None
+    reports: Collection[str] = ()
     batch: int | None = None
     on_answers: Callable[[Answered], None] | None = None
     repeat: int = 1
@@ -321,6 +324,10 @@ def run_with(
             Run.open(scores, method, stop, folder, names, **settings) as run,
         ):
             run.notes += notes
+            run.check_limits(
+                runner.reports,
+                "limit the number of items (-n, in Python budget=), or give the items a column cost",
+            )
             if any(run.next(name) for name in run.targets):
                 run.notes += runner.check_items(run.candidates())
             if on_notes is not None:

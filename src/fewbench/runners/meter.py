@@ -36,6 +36,8 @@ class Meter:
         self._is_timed = False
         self._since = time.monotonic()  # of the last entry
         self._reported: set[str] = set()
+        self.at_once: int | None = None
+        """Most items per batch under a limit on what is known only after an item ran."""
         self._n_before = {name: self.n_runs(name) for name in targets}
 
     def count_from(self, started: float) -> None:
@@ -120,6 +122,8 @@ class Meter:
         if stop.tokens is not None:
             left = stop.tokens - spent.tokens
             affordable.append(int(left * answered / spent.tokens) if spent.tokens else 1)
+        if affordable and self.at_once is not None:
+            most.append(self.at_once)
         most += [max(1, min(int(n - math.sqrt(n)), 2 * answered)) for n in affordable]
         if stop.seconds is not None:
             used = spent.model_seconds if of_all else 0.0
@@ -155,7 +159,7 @@ class Meter:
         return None
 
     def silent_limits(self) -> list[str]:
-        """Return the limits of which nothing was reported."""
+        """Return the limits of which nothing is known: no prices, and nothing was reported."""
         stop, spent = self._stop, self.spent()
         limits = (
             ("cost", stop.cost, spent.cost or COST in self._evaluation.scores.items),

@@ -7,7 +7,7 @@ failed; in its folder, `run.lock` keeps a second process out.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +20,7 @@ from fewbench._text import plain
 from fewbench.errors import AnswersError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Ran
+from fewbench.evaluation.opening import COST
 from fewbench.methods import Method
 from fewbench.runners.batches import (
     check_facts,
@@ -366,6 +367,28 @@ class Run:
     def repeat(self, target: str) -> int:
         """Return which answers the items that `next` gave out are to have: 1 for the first ones."""
         return self._repeat[target]
+
+    def check_limits(self, reports: Collection[str], hint: str) -> None:
+        """Raise RunError for a limit on what is not known of the items and will not be reported."""
+        for name in self._meter.silent_limits():
+            if name not in reports:
+                raise RunError(f"the limit on {name} cannot be kept: no {name} is reported", hint=hint)
+
+    def limit_batches(self, at_once: int, each: int) -> None:
+        """Run few items at a time, of `each` so many answers, if what they use is known afterwards.
+
+        A note says by how much a limit may be passed.
+        """
+        limits = [
+            name
+            for name, limit in (("cost", self.stop.cost), ("tokens", self.stop.tokens))
+            if limit is not None and not (name == "cost" and COST in self.evaluation.scores.items)
+        ]
+        if limits:
+            self._meter.at_once = max(1, at_once // each)
+            most = counted(self._meter.at_once * each, "sample")
+            self.note([f"{' and '.join(limits)} of samples are known once they have ended: the limit "
+                       f"may be passed by the {most} at most that run at a time"])  # fmt: skip
 
     def allowance(self, target: str) -> tuple[float, float]:
         """Return what the limits still allow a target to spend: cost, and tokens."""

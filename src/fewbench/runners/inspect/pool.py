@@ -105,6 +105,7 @@ class SharedRun:
         self.run: Run | None = None
         self._open_run, self._on_progress = open_run, on_progress
         self._is_open = False
+        self.has_begun = False  # whether a task was found to be in order, so that samples may run
         self._changed: Any = None
         self._lost: dict[str, Answered] = defaultdict(Answered)  # failed since the last answer
         self._repeat: dict[str, int] = {}  # which answers this eval gives, by target

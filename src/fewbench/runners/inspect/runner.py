@@ -286,7 +286,7 @@ def run_inspect(
         ),
         on_progress,
     )
-    with undone_if_refused(place, lambda: bool(pool.evals())):
+    with undone_if_refused(place, lambda: pool.has_begun):
         try:
             # A limit on cost counts epochs, which a task may set: they are known once it has begun.
             first = LeadingRun.read(leader).header.limits if stop is None and leader else stop
