@@ -688,6 +688,32 @@ class TestReplies:
             with pytest.raises(AnswersError, match=r"1 of 1 reply was|leave out --strict"):
                 run(scores, tmp_path / "strict", method="random", strict=True)
 
+    @pytest.mark.parametrize("repeats", [1, 2])
+    def test_answers_that_a_limit_ended_are_counted_and_run_again(
+        self, scores, tmp_path, asked, repeats, monkeypatch
+    ):
+        monkeypatch.setenv("LONG", "1")
+        folder, how = tmp_path / "run", {"method": "random", "repeats": repeats}
+        how["accept_differences"] = True
+        found = run(scores, folder, "--token-limit", "500", **how)
+        wrong = [item for item in told(folder) if question_of(scores, item)[-5] in "13579"]
+        assert 1 < len(wrong) < 8
+        (estimate,) = found.estimates.values()
+        said = f"{len(wrong)} of 8 samples ended by a token limit and count as wrong; --retry limits"
+        assert any(said in warning for warning in estimate.warnings)
+        n_asked, (old,) = len(asked()), found.targets.values()
+        how["retry"] = "limits"
+        found = run(scores, folder, "--token-limit", "5000", **how)
+        again = repeats * [question_of(scores, item) for item in wrong]
+        assert sorted(asked()[n_asked:]) == sorted(again)
+        (new,) = found.targets.values()
+        assert not any("ended by" in warning for warning in new.estimate.warnings)
+        assert new.items_run == 8
+        assert new.tokens == old.tokens + 1011 * len(again)
+        last = run(scores, folder, "--token-limit", "5000", **how)
+        assert len(asked()) == n_asked + len(again)
+        assert last.targets["scripted/new-9"].tokens == new.tokens
+
     def test_a_killed_run_takes_them_from_its_log(self, scores, tmp_path, monkeypatch):
         monkeypatch.setenv("ENDS", "max_tokens")
         whole = run(scores, tmp_path / "run", method="random").estimates["scripted/new-9"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 from typer.models import OptionInfo
@@ -93,6 +93,9 @@ class RunOptions:
         Resume although the model or its settings have changed.
     retry_skipped
         Run the items again that failed and were skipped.
+    retry
+        Run items again: those that were skipped, or those whose answers a limit of the harness
+        ended (on time, tokens or messages). New answers replace these.
     fresh
         Start over; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
     seed
@@ -117,6 +120,7 @@ class RunOptions:
     accept_fractions: bool = False
     accept_changes: bool = False
     retry_skipped: bool = False
+    retry: Literal["skipped", "limits"] | None = None
     strict: Strict = False
     fresh: bool = False
     seed: int = 0
@@ -130,7 +134,7 @@ class RunOptions:
         """Further arguments of `Run.open`, by name."""
         names = [
             *("seed", "items_of", "batch", "tries", "accept_differences", "accept_fractions"),
-            *("accept_changes", "strict", "retry_skipped", "average", "repeats"),
+            *("accept_changes", "strict", "retry_skipped", "retry", "average", "repeats"),
         ]
         passed = {name: getattr(self, name) for name in names}
         return passed | {"folder": self.output, "scores_path": self.scores}

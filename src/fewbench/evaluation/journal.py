@@ -118,13 +118,16 @@ class Told(Frozen):
         return self
 
 
-def kept_replies(told: Iterable[Told]) -> dict[str, str]:
-    """Return the replies of a target that deserve a warning; the last answer to an item counts."""
-    replies: dict[str, str] = {}
+def kept_replies(told: Iterable[Told]) -> dict[tuple[str, int], str]:
+    """Return the replies of a target that deserve a warning: (item, repeat) → kind.
+
+    Of an answer that was corrected, the last one counts.
+    """
+    replies: dict[tuple[str, int], str] = {}
     for entry in told:
-        replies = {
-            item: kind for item, kind in replies.items() if item not in entry.items
-        } | entry.replies
+        for item in entry.items:
+            replies.pop((item, entry.repeat), None)
+        replies |= {(item, entry.repeat): kind for item, kind in entry.replies.items()}
     return replies
 
 

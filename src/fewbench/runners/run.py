@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +41,7 @@ from fewbench.scores.roles import as_sources
 
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
+Retry = Literal["skipped", "limits"]
 LONG = 100  # characters of a reply that are kept
 LAST = 5
 """The same at the end of a run, where no more items are left to fail."""
@@ -98,6 +99,8 @@ class Run:
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
         self._repeat = dict.fromkeys(self.targets, 1)  # which answers these items are to have
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
+        self._again: dict[str, list[tuple[str, int]]] = {name: [] for name in self.targets}
+        """Answers, as item and repeat, whose items run again; the new answers replace them."""
         self._in_doubt: dict[str, set[str]] = {name: set() for name in self.targets}
         self._held = ExitStack()
         self._n_before = self._n_answers()  # by target
@@ -123,6 +126,7 @@ class Run:
         accept_changes: bool = False,
         strict: bool = False,
         retry_skipped: bool = False,
+        retry: Retry | None = None,
         average: Average | None = None,
         repeats: int = 1,
         epochs: int = 1,
@@ -168,6 +172,9 @@ class Run:
             Resume although the facts have changed.
         retry_skipped : bool
             Ask again for the items that were skipped.
+        retry : {"skipped", "limits"}, optional
+            "skipped" is as `retry_skipped`; "limits" runs the items again whose answers a limit on
+            time, tokens or messages ended. The new answers replace these.
         average : {"micro", "macro"}, optional
             Full score: mean over items, or over task scores (default: that of the scores).
         repeats : int
@@ -220,7 +227,10 @@ class Run:
                     evaluation.note_run(Ran(target=name, facts=now))
                 run.notes += [] if changed is None else [changed]
             record = evaluation.record
-            for name in run.targets if retry_skipped else ():
+            for name in run.targets if retry == "limits" else ():
+                run._again[name] = evaluation.limited(name)
+                run._retry(name, [item for item, _ in run._again[name]])
+            for name in run.targets if retry_skipped or retry == "skipped" else ():
                 run._retry(name, evaluation.scores.item_ids[sorted(record.given_up(name))])
             run._meter.count_from(started)
             run._held = locks.pop_all()
@@ -263,6 +273,8 @@ class Run:
             self._skip_failed(target)
             if self._is_over(target):
                 return []
+            if self._again[target]:
+                return self._next_again(target)
             items = self.evaluation.ask(targets=[target]).get(target, [])
             self._repeat[target] = self.evaluation.next_repeat(target)
             if (note := leaving_note(self.evaluation, target)) is not None:
@@ -276,6 +288,23 @@ class Run:
                 self._limited[target] = f"the cost limit of {limit} was reached"
             self._out[target] = items[: self._meter.most(target, len(items))]
         return list(self._out[target])
+
+    def _next_again(self, target: str) -> list[str]:
+        """Give out answered items that run again, unless the limit on cost is used up."""
+        if min(self.allowance(target)) <= 0:
+            self._limited[target] = "the limit was reached before all items ran again"
+            return []
+        self._repeat[target] = min(repeat for _, repeat in self._again[target])
+        items = self._to_replace(target)
+        self._out[target] = items[: self._meter.most(target, len(items))]
+        return list(self._out[target])
+
+    def _to_replace(self, target: str) -> list[str]:
+        return [item for item, repeat in self._again[target] if repeat == self._repeat[target]]
+
+    def runs_again(self, target: str, item: str) -> bool:
+        """Whether an item that is answered runs again; the new answer replaces the old one."""
+        return item in self._to_replace(target)
 
     def take(
         self,
@@ -318,7 +347,8 @@ class Run:
             As for `Evaluation.tell` and `Evaluation.tell_table`; the other answers are recorded.
         """
         with self._meter.timed():
-            left, repeat = set(self._open(target)), self._repeat[target]
+            repeat, again = self._repeat[target], set(self._to_replace(target))
+            left, correct = set(self._open(target)) | again, not again.isdisjoint(items_of(answers))
             failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
             counts = self._count(target, failed, is_answered=not left.isdisjoint(items_of(answers)))
             # The cost first: it was spent, even if this process dies before the answers are kept.
@@ -327,18 +357,23 @@ class Run:
             if isinstance(answers, Scores):
                 accepted = {"accept_differences": self._accept_differences, **self._accept}
                 taken = self.evaluation.tell_table(
-                    answers, target, replies=replies, texts=texts, repeat=repeat, **accepted
+                    answers, target, replies=replies, texts=texts, repeat=repeat, correct=correct,
+                    **accepted,
                 )
                 self.note(taken.notes)
                 for note, items in taken.uncompared.items():
                     self._uncompared.setdefault(note, set()).update(items)
             else:
-                told = {"replies": replies, "texts": texts, "repeat": repeat, **self._accept}
+                told = {"replies": replies, "texts": texts, "repeat": repeat, "correct": correct}
+                told |= self._accept
                 self._tell(target, answers, probabilities, told)
             self._skip_failed(target)
+            replaced = {(item, repeat) for item in items_of(answers)}
+            self._again[target] = [pair for pair in self._again[target] if pair not in replaced]
             left = set(self._open(target)) - set(failed)
             if self.evaluation.next_repeat(target) > repeat:  # a new round has begun
                 left = set()
+            left |= set(self._to_replace(target)) - set(failed)
             self._out[target] = [item for item in self._out[target] if item in left]
 
     def _tell(
@@ -456,6 +491,8 @@ class Run:
         failures = self._failures(target)
         if failures:
             given_up = {item for item, reasons in failures.items() if len(reasons) >= self._tries}
+            left = [pair for pair in self._again[target] if pair[0] not in given_up]
+            self._again[target] = left  # the earlier answers of the others stay
             if skipped := [item for item in self._open(target) if item in given_up]:
                 self.evaluation.skip(target, skipped)
 

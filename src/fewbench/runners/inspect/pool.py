@@ -221,7 +221,7 @@ class SharedRun:
         lost = self._lost.pop(target, Answered())
         lost.failed.pop(item, None)  # it was run again
         times = self.run.evaluation.record.times(target)[self.scores.positions([item])[0]]
-        if times >= self.run.repeat(target):
+        if times >= self.run.repeat(target) and not self.run.runs_again(target, item):
             answered.cost = answered.tokens = 0  # a reused sample of an earlier try
         answered.cost += lost.cost
         answered.tokens += lost.tokens
