@@ -3,7 +3,8 @@
 ASKED: file to which the model writes each question. SLOW: seconds an answer takes. FAIL: questions
 at which the service is down, separated by commas. DIE: the same, for all questions. NUMERIC: the
 scorer compares numbers. ENDS: why a reply ends. OTHER: the model that answers in its place.
-LONG: replies to odd questions take 1,000 tokens more. GROUPED: the metadata by which the scores of exams are grouped, separated by commas.
+GROUPED: the metadata by which the scores of exams are grouped, separated by commas. LONG: replies
+to odd questions take 1,000 tokens more.
 """
 
 import asyncio

@@ -230,7 +230,7 @@ class TestWhatRuns:
         finally:
             set_model_info("scripted/new-9", ModelInfo())
         assert len(asked()) == found.spent.cost == 18
-        assert any("passed by the 6 samples at most" in note for note in found.notes)
+        assert any("passed by the 6 samples that run" in note for note in found.notes)
 
     def test_epochs_are_answers_whose_spread_is_kept(self, scores, tmp_path):
         settings = ("-M", "unsteady=true", "--epochs", "3")
@@ -699,7 +699,7 @@ class TestReplies:
         wrong = [item for item in told(folder) if question_of(scores, item)[-5] in "13579"]
         assert 1 < len(wrong) < 8
         (estimate,) = found.estimates.values()
-        said = f"{len(wrong)} of 8 samples ended by a token limit and count as wrong; --retry limits"
+        said = f"{len(wrong)} of 8 samples ended by a token limit and count as wrong; --retry lim"
         assert any(said in warning for warning in estimate.warnings)
         n_asked, (old,) = len(asked()), found.targets.values()
         how["retry"] = "limits"

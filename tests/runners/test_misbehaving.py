@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fewbench.errors import FewbenchError
-from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation import Evaluation
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
 from fewbench.testing import simulate
@@ -108,7 +108,7 @@ def measure(name, folder, seconds=0.0):
     program = folder / "program.py"
     program.write_text(PROGRAM.format(seconds=seconds) + PROGRAMS[name][0])
     timeout = max(1.0, 20 * seconds) if name == "hangs" else None
-    runner, started, found = CommandRunner([sys.executable, "-S", str(program)], timeout=timeout), 0, ""
+    runner = CommandRunner([sys.executable, "-S", str(program)], timeout=timeout)
     started = time.monotonic()
     try:
         found = run_with(runner, ITEMS, "random", N, folder=folder / "run", targets=["new"])
@@ -143,5 +143,5 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory() as place:
             os.chdir(place)
             line = measure(each, Path(place), float(given[0]))
-            what = line[4] if isinstance(line[4], Exception) else line[4].stopped
-            print(f"{each:30}", *line[:3], f"{line[3]:.1f} s", str(what)[:90], sep=" | ", flush=True)
+            why = line[4] if isinstance(line[4], Exception) else line[4].stopped
+            print(f"{each:30}", *line[:3], f"{line[3]:.1f} s", str(why)[:90], sep=" | ", flush=True)

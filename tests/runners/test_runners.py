@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench.errors import FewbenchError, RunError
+from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import Answered, Runner, run_with
@@ -199,7 +199,7 @@ def test_lines_that_are_no_answers_are_named():
     """A log is shown, a wrong answer is its item's failure."""
     for body, said in (
         ("print('loading …', flush=True)", "printed 'loading …', which is not an answer"),
-        ("print('elsewhere'.join(['{\"item\": \"', '\"}']))", "'elsewhere', which was not requested"),
+        ("print(json.dumps({'item': 'elsewhere'}))", "item 'elsewhere', which was not requested"),
         ('print(\'{"item": "q", "score": 1, "score": 0}\', flush=True)', "is not an answer"),
     ):
         found = run_program(program(body))
@@ -253,7 +253,8 @@ if WHEN == "at the end":
     then = "score 0" if score == 0 else "error '?'"
     found = run_program(runner, n=8, batch=4)
     assert found.targets["target"].estimate.score == 1.0
-    assert any(f"two answers: score 1, then {then}. The first counts" in note for note in found.notes)
+    said = f"two answers: score 1, then {then}. The first counts"
+    assert any(said in note for note in found.notes)
 
 
 def test_an_item_without_a_score_in_a_table_of_answers_is_skipped_and_named():

@@ -72,9 +72,9 @@ class RunOptions:
         Level of the interval.
     cost
         Largest cost per target, as the program reports it or else from the items' column cost. You
-        can add a unit, as in '75 $'.
+        can add a unit, as in '75 $'. Reported costs may exceed it by the answers in progress.
     tokens
-        Largest number of tokens per target, as reported.
+        Largest number of tokens per target, as reported. They may exceed it like the cost.
     minutes
         Longest time for all targets together, in minutes.
     batch

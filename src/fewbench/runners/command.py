@@ -40,7 +40,7 @@ from fewbench.scores import Scale, Scores
 
 PATIENCE = 10.0  # seconds for the program to end after its input has ended
 QUIET = 60.0
-"""Seconds after which a program that printed other lines, but no answers, may wait for more input."""
+"""Seconds after which a program that printed other lines than answers may wait for more input."""
 LOOK = 0.2  # seconds between looks at whether the program has ended
 LONGEST = 1 << 24  # bytes of a line
 SHOWN = 5  # other lines that are shown one by one

@@ -326,7 +326,7 @@ def run_with(
             run.notes += notes
             run.check_limits(
                 runner.reports,
-                "limit the number of items (-n, in Python budget=), or give the items a column cost",
+                "limit the number of items (-n, in Python budget=), or add a column cost to them",
             )
             if any(run.next(name) for name in run.targets):
                 run.notes += runner.check_items(run.candidates())

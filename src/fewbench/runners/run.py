@@ -357,7 +357,12 @@ class Run:
             if isinstance(answers, Scores):
                 accepted = {"accept_differences": self._accept_differences, **self._accept}
                 taken = self.evaluation.tell_table(
-                    answers, target, replies=replies, texts=texts, repeat=repeat, correct=correct,
+                    answers,
+                    target,
+                    replies=replies,
+                    texts=texts,
+                    repeat=repeat,
+                    correct=correct,
                     **accepted,
                 )
                 self.note(taken.notes)
@@ -407,7 +412,8 @@ class Run:
         """Raise RunError for a limit on what is not known of the items and will not be reported."""
         for name in self._meter.silent_limits():
             if name not in reports:
-                raise RunError(f"the limit on {name} cannot be kept: no {name} is reported", hint=hint)
+                text = f"the limit on {name} cannot be kept: no {name} is reported"
+                raise RunError(text, hint=hint)
 
     def limit_batches(self, at_once: int, each: int) -> None:
         """Run few items at a time, of `each` so many answers, if what they use is known afterwards.
@@ -422,8 +428,8 @@ class Run:
         if limits:
             self._meter.at_once = max(1, at_once // each)
             most = counted(self._meter.at_once * each, "sample")
-            self.note([f"{' and '.join(limits)} of samples are known once they have ended: the limit "
-                       f"may be passed by the {most} at most that run at a time"])  # fmt: skip
+            self.note([f"{' and '.join(limits)} of samples are known once they have ended: the "
+                       f"limit may be passed by the {most} that run at a time"])  # fmt: skip
 
     def allowance(self, target: str) -> tuple[float, float]:
         """Return what the limits still allow a target to spend: cost, and tokens."""

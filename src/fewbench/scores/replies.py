@@ -108,18 +108,19 @@ def describe_replies(replies: Mapping[str, str], answered: int) -> list[str]:
     notes = []
     for kind, items in by_kind.items():
         n = len(items)
-        if kind.endswith(LIMIT):
-            rest = "counts as wrong; {} runs it again" if n == 1 else "count as wrong; {} runs them again"
-            rest = rest.format("--retry limits (in Python retry='limits')")
-            notes.append(f"{n} of {counted(answered, 'sample')} ended by a {kind} and {rest} "
-                         f"(item {min(items)!r}" + (" and others)" if n > 1 else ")"))  # fmt: skip
-            continue
         what = WHY.get(kind) or (
             f"{{}} written by the model {kind.removeprefix(FROM)!r}, not by the one asked for"
         )
         phrase = what.format("was" if n == 1 else "were", "is" if n == 1 else "are")
-        notes.append(
-            f"{n} of {counted(answered, 'reply', 'replies')} {phrase} (item {min(items)!r}"
-            + (" and others)" if n > 1 else ")")
-        )
+        of_all = counted(answered, "reply", "replies")
+        if kind.endswith(LIMIT):
+            of_all, count, them = counted(answered, "sample"), "count", "them"
+            if n == 1:
+                count, them = "counts", "it"
+            phrase = (
+                f"ended by a {kind} and {count} as wrong; --retry limits (in Python "
+                f"retry='limits') runs {them} again"
+            )
+        more = " and others" if n > 1 else ""
+        notes.append(f"{n} of {of_all} {phrase} (item {min(items)!r}{more})")
     return notes

@@ -40,8 +40,8 @@ from fewbench.readers.options import OptionTable, compared, softmax
 from fewbench.runners.checks import check_alike, check_score
 from fewbench.runners.driving import Answered
 from fewbench.runners.inspect.pool import RunningTask, SharedRun
-from fewbench.runners.run import Run
 from fewbench.runners.inspect.samples import match_samples, tasks_in, with_ids
+from fewbench.runners.run import Run
 from fewbench.runners.servers import failure_of
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, join_settings
@@ -53,7 +53,7 @@ LOG = logging.getLogger(__name__)
 BEFORE = ("the beginning of this run", "the task now")  # names where there are no sources
 LOGGED = "the logs of this run"
 AT_ONCE = 10
-"""Samples that run at a time under a limit on cost or tokens, where the user sets no other number."""
+"""Samples that run at a time under a limit on cost or tokens, unless the user sets a number."""
 FEEDS: WeakValueDictionary[str, "Feed"] = WeakValueDictionary()  # by the mark of their tasks
 
 
@@ -198,7 +198,7 @@ class Feed(RunningTask):
         answered.texts = None if text is None else {item: text}
         self.pool.take(self.target, item, answered)
         if self._needs_prices and (unpriced := _unpriced(samples)):
-            text = f"the limit on cost cannot be kept: samples use {some(unpriced)}, without a price"
+            text = f"the limit on cost cannot be kept: no price of {some(unpriced)}"
             self.pool.fail(RunError(text, hint=_how_to_price(unpriced)))
 
     def _repeats(self, trials: Sequence[Mapping[str, Any]]) -> Repeats | None:
@@ -290,7 +290,7 @@ class Feed(RunningTask):
             self._recover(pool.settings.logs)
 
     def _check_limits(self, run: Run) -> None:
-        """Raise RunError for a limit on cost without prices; bound by how much limits are passed."""
+        """Raise RunError for a limit on cost without prices; run few samples at a time."""
         from inspect_ai.model import get_model, get_model_info
 
         models = [get_model(), *(get_model(role=role) for role in self.spec.model_roles or ())]
