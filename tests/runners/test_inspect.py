@@ -225,6 +225,9 @@ class TestWhatRuns:
         prices = ModelCost(input=1e5, output=0, input_cache_write=0, input_cache_read=0)
         set_model_info("scripted/new-9", ModelInfo(cost=prices))  # 1 for each answer
         try:
+            with pytest.raises(RunError, match="no cost is reported"):
+                run(scores, folder, model="scripted/new-9,scripted/b-9", stop=Stop(cost=20), **how)
+            assert not asked()
             words = ("--epochs", "3", "--max-samples", "6")
             found = run(scores, folder, *words, stop=Stop(cost=20), **how)
         finally:

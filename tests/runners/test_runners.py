@@ -207,7 +207,7 @@ def test_lines_that_are_no_answers_are_named():
         assert any(said in note for note in found.notes), found.notes
     for wrong, said in (
         ("{'item': item, 'cost': -1}", "cost: "),
-        ("{'item': item, 'score': 10**400}", "score.bool: "),
+        ("{'item': item, 'score': 10**400}", "score: not a number"),
         ("{'item': item, 'score': 7}", r"score: outside 0\.\.1"),
     ):
         found = run_program(program(f"print(json.dumps({wrong}), flush=True); continue"))

@@ -94,8 +94,8 @@ class RunOptions:
     retry_skipped
         Run the items again that failed and were skipped.
     retry
-        Run items again: those that were skipped, or those whose answers a limit of the harness
-        ended (on time, tokens or messages). New answers replace these.
+        "limits": run the items again whose answers a limit of the harness ended (on time, tokens or
+        messages). New answers replace these.
     fresh
         Start over; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
     seed
@@ -120,7 +120,7 @@ class RunOptions:
     accept_fractions: bool = False
     accept_changes: bool = False
     retry_skipped: bool = False
-    retry: Literal["skipped", "limits"] | None = None
+    retry: Literal["limits"] | None = None
     strict: Strict = False
     fresh: bool = False
     seed: int = 0

@@ -115,7 +115,7 @@ class CommandRunner(Runner):
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
         self._scale = Scale()
-        self._other: list[str] = []  # notes on lines that answer nothing
+        self._n_other, self._other = 0, ""  # lines that answer nothing, and what the last one was
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Start the program; RunError if it cannot be started."""
@@ -146,7 +146,7 @@ class CommandRunner(Runner):
                     continue
                 self._suspects.append(left[0])
                 is_item = self._has_answered and len(set(self._suspects)) == 1
-                is_mute = not self._has_answered and len(self._other) >= len(left)
+                is_mute = not self._has_answered and self._n_other >= len(left)
                 if is_mute or (len(self._suspects) > 1 and not is_item):
                     text = f"the program {shlex.join(self._command)} {problem}"
                     text += "" if is_mute else ", twice in a row"
@@ -169,7 +169,7 @@ class CommandRunner(Runner):
             self._program.end(PATIENCE)
             self._take_unread(self._program, (), late)
             self._program = None
-        if (more := len(self._other) - SHOWN) > 0:
+        if (more := self._n_other - SHOWN) > 0:
             late.notes.append(f"{counted(more, 'more line')} of the program like these")
         return late.notes
 
@@ -202,8 +202,7 @@ class CommandRunner(Runner):
             elif may_wait and program.is_quiet:
                 program.close_input()
             else:
-                after = f"; {self._other[-1]}" if n_other else ""
-                return program.problem() + after
+                return "; ".join(filter(None, (program.problem(), self._other if n_other else "")))
         return None
 
     def _take_line(self, text: str, left: set[str], reply: Answered) -> bool:
@@ -240,6 +239,8 @@ class CommandRunner(Runner):
             mistake = f"score: outside {scale.low:g}..{scale.high:g}"
         except ValidationError as error:
             mistake = first_mistake(error)
+            if mistake.startswith("score"):  # of each of its types
+                mistake = "score: not a number"
         wrong = f"the program printed {_shown(text)}: {mistake}"
         line = ProgramLine(item=found["item"], error=wrong)
         with suppress(ValidationError):  # what it cost was spent
@@ -267,8 +268,8 @@ class CommandRunner(Runner):
     def _note(self, note: str, reply: Answered) -> None:
         """Show what is wrong with a line, of many the first ones."""
         if note:
-            self._other.append(note)
-            if len(self._other) <= SHOWN:
+            self._n_other, self._other = self._n_other + 1, note
+            if self._n_other <= SHOWN:
                 reply.note(note)
 
 

@@ -41,7 +41,7 @@ from fewbench.scores.roles import as_sources
 
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
-Retry = Literal["skipped", "limits"]
+Retry = Literal["limits"]
 LONG = 100  # characters of a reply that are kept
 LAST = 5
 """The same at the end of a run, where no more items are left to fail."""
@@ -172,9 +172,9 @@ class Run:
             Resume although the facts have changed.
         retry_skipped : bool
             Ask again for the items that were skipped.
-        retry : {"skipped", "limits"}, optional
-            "skipped" is as `retry_skipped`; "limits" runs the items again whose answers a limit on
-            time, tokens or messages ended. The new answers replace these.
+        retry : {"limits"}, optional
+            Run the items again whose answers a limit of the harness ended. New answers replace
+            these.
         average : {"micro", "macro"}, optional
             Full score: mean over items, or over task scores (default: that of the scores).
         repeats : int
@@ -230,7 +230,7 @@ class Run:
             for name in run.targets if retry == "limits" else ():
                 run._again[name] = evaluation.limited(name)
                 run._retry(name, [item for item, _ in run._again[name]])
-            for name in run.targets if retry_skipped or retry == "skipped" else ():
+            for name in run.targets if retry_skipped else ():
                 run._retry(name, evaluation.scores.item_ids[sorted(record.given_up(name))])
             run._meter.count_from(started)
             run._held = locks.pop_all()
@@ -611,7 +611,7 @@ class Run:
 
     def _note_limits(self) -> None:
         """Note a limit that could not be kept, as nothing reported what was used."""
-        for name in self._meter.silent_limits():
+        for name in () if self.is_failed else self._meter.silent_limits():
             self.note([f"no {name} reported: the limit on {name} was not kept"])
 
 

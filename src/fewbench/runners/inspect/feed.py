@@ -103,13 +103,13 @@ class Feed(RunningTask):
         super().__init__(dataset)
         self.pool, self.mark = pool, uuid4().hex
         self._host: Any = None  # the coroutine of Inspect that asks for samples
-        self._is_checked, self._has_metric, self._needs_prices = False, False, False
+        self._has_metric, self._needs_prices = False, False
         self._seen: dict[str, dict[int, Any]] = {}
 
     def begin(self, spec: Any, plan: Any) -> None:
         """Take up what Inspect says at the start of the task, also of a retry."""
         self.spec, self.plan = spec, plan
-        self._is_checked = self.is_over = False
+        self.is_checked = self.is_over = False
         self.given, self.out, self._seen = set(), set(), {}
 
     def _watch_end(self) -> None:
@@ -135,10 +135,12 @@ class Feed(RunningTask):
         """Return the samples to run next, or None at the end."""
         self._watch_end()
         try:
-            if not self._is_checked:
+            if not self.is_checked:
                 await self.pool.learn_items()
                 if self.pool.error is None:
                     self._check()
+                if self._needs_prices:
+                    await self.pool.check_all()
             items = await self.pool.share(self)
             if self.given and self.pool.error is None:
                 self.pool.show(self.target)
@@ -285,7 +287,8 @@ class Feed(RunningTask):
             )
         self._check_limits(run)
         run.note(notes)
-        self._is_checked = pool.has_begun = True
+        self.is_checked = True
+        pool.has_begun = pool.has_begun or not self._needs_prices
         if pool.settings.logs is not None:
             self._recover(pool.settings.logs)
 
