@@ -712,9 +712,11 @@ class TestReplies:
         (new,) = found.targets.values()
         assert not any("ended by" in warning for warning in new.estimate.warnings)
         assert new.items_run == 8
+        assert not found.reused
         assert new.tokens == old.tokens + 1011 * len(again)
         last = run(scores, folder, "--token-limit", "5000", **how)
         assert len(asked()) == n_asked + len(again)
+        assert last.reused
         assert last.targets["scripted/new-9"].tokens == new.tokens
 
     def test_a_killed_run_takes_them_from_its_log(self, scores, tmp_path, monkeypatch):

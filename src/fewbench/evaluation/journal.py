@@ -121,7 +121,7 @@ class Told(Frozen):
 def kept_replies(told: Iterable[Told]) -> dict[tuple[str, int], str]:
     """Return the replies of a target that deserve a warning: (item, repeat) → kind.
 
-    Of an answer that was corrected, the last one counts.
+    The last correction of an answer counts.
     """
     replies: dict[tuple[str, int], str] = {}
     for entry in told:

@@ -85,7 +85,7 @@ class Answered:
             self.on_answers(self)
 
     def count(self, cost: float | None, tokens: int | None) -> None:
-        """Add what an answer cost; None is not reported."""
+        """Add what an answer cost. None stands for what the model does not report."""
         spent = {"cost": cost, "tokens": tokens}
         self.reported |= {name for name, value in spent.items() if value is not None}
         self.cost += cost or 0.0

@@ -39,9 +39,9 @@ from fewbench.scores.conditions import count_uncompared
 from fewbench.scores.costs import amount
 from fewbench.scores.roles import as_sources
 
+Retry = Literal["limits"]
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
-Retry = Literal["limits"]
 LONG = 100  # characters of a reply that are kept
 LAST = 5
 """The same at the end of a run, where no more items are left to fail."""
@@ -101,6 +101,7 @@ class Run:
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
         self._again: dict[str, list[tuple[str, int]]] = {name: [] for name in self.targets}
         """Answers, as item and repeat, whose items run again; the new answers replace them."""
+        self._replaced: set[str] = set()  # targets of which some were replaced
         self._in_doubt: dict[str, set[str]] = {name: set() for name in self.targets}
         self._held = ExitStack()
         self._n_before = self._n_answers()  # by target
@@ -373,6 +374,7 @@ class Run:
                 told |= self._accept
                 self._tell(target, answers, probabilities, told)
             self._skip_failed(target)
+            self._replaced |= {target} if correct else set()
             replaced = {(item, repeat) for item in items_of(answers)}
             self._again[target] = [pair for pair in self._again[target] if pair not in replaced]
             left = set(self._open(target)) - set(failed)
@@ -576,7 +578,8 @@ class Run:
     def _reused(self) -> list[str]:
         """Return which answers came from an earlier run, where they may be another model's."""
         now, reused = self._n_answers(), []
-        idle = [name for name, n in self._n_before.items() if n and n == now[name]]
+        same = [name for name, n in self._n_before.items() if n and n == now[name]]
+        idle = [name for name in same if name not in self._replaced]
         if idle and self.stopped is None:
             of_all = "" if len(idle) == len(self.targets) else f" for {some(idle)}"
             answers = counted(sum(now[name] for name in idle), "answer")
