@@ -211,6 +211,30 @@ class TestWhatRuns:
         assert (target.items_run, target.cost, target.full_cost) == (4, 24.0, 180.0)
         assert Evaluation.open(folder, table).cost("scripted/new-9").spent == 24.0
 
+    def test_a_limit_on_cost_needs_prices(self, scores, tmp_path, asked, monkeypatch):
+        """Of all models; reported costs pass it by no more than the samples that run at a time."""
+        from inspect_ai.model import ModelCost, ModelInfo, set_model_info
+
+        folder, how = tmp_path / "run", {"method": "random", "accept_differences": True}
+        for stop in (Stop(cost=1), Stop(cost=1, items=20)):
+            with pytest.raises(RunError, match="no cost is reported") as refused:
+                run(scores, folder, "--epochs", "3", stop=stop, **how)
+            assert "--model-cost-config" in refused.value.hint
+            assert not folder.exists()
+        assert not asked()
+        prices = ModelCost(input=1e5, output=0, input_cache_write=0, input_cache_read=0)
+        set_model_info("scripted/new-9", ModelInfo(cost=prices))  # 1 for each answer
+        try:
+            with pytest.raises(RunError, match="no cost is reported"):
+                run(scores, folder, model="scripted/new-9,scripted/b-9", stop=Stop(cost=20), **how)
+            assert not asked()
+            words = ("--epochs", "3", "--max-samples", "6")
+            found = run(scores, folder, *words, stop=Stop(cost=20), **how)
+        finally:
+            set_model_info("scripted/new-9", ModelInfo())
+        assert len(asked()) == found.spent.cost == 18
+        assert any("passed by the 6 samples that run" in note for note in found.notes)
+
     def test_epochs_are_answers_whose_spread_is_kept(self, scores, tmp_path):
         settings = ("-M", "unsteady=true", "--epochs", "3")
         folder = tmp_path / "run"
@@ -666,6 +690,34 @@ class TestReplies:
         if said:
             with pytest.raises(AnswersError, match=r"1 of 1 reply was|leave out --strict"):
                 run(scores, tmp_path / "strict", method="random", strict=True)
+
+    @pytest.mark.parametrize("repeats", [1, 2])
+    def test_answers_that_a_limit_ended_are_counted_and_run_again(
+        self, scores, tmp_path, asked, repeats, monkeypatch
+    ):
+        monkeypatch.setenv("LONG", "1")
+        folder, how = tmp_path / "run", {"method": "random", "repeats": repeats}
+        how["accept_differences"] = True
+        found = run(scores, folder, "--token-limit", "500", **how)
+        wrong = [item for item in told(folder) if question_of(scores, item)[-5] in "13579"]
+        assert 1 < len(wrong) < 8
+        (estimate,) = found.estimates.values()
+        said = f"{len(wrong)} of 8 samples ended by a token limit and count as wrong; --retry lim"
+        assert any(said in warning for warning in estimate.warnings)
+        n_asked, (old,) = len(asked()), found.targets.values()
+        how["retry"] = "limits"
+        found = run(scores, folder, "--token-limit", "5000", **how)
+        again = repeats * [question_of(scores, item) for item in wrong]
+        assert sorted(asked()[n_asked:]) == sorted(again)
+        (new,) = found.targets.values()
+        assert not any("ended by" in warning for warning in new.estimate.warnings)
+        assert new.items_run == 8
+        assert not found.reused
+        assert new.tokens == old.tokens + 1011 * len(again)
+        last = run(scores, folder, "--token-limit", "5000", **how)
+        assert len(asked()) == n_asked + len(again)
+        assert last.reused
+        assert last.targets["scripted/new-9"].tokens == new.tokens
 
     def test_a_killed_run_takes_them_from_its_log(self, scores, tmp_path, monkeypatch):
         monkeypatch.setenv("ENDS", "max_tokens")

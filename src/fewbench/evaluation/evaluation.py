@@ -512,6 +512,10 @@ class Evaluation:
         cost = self.cost(target)
         return cost is not None and cost.is_limit
 
+    def limited(self, target: str) -> list[tuple[str, int]]:
+        """Return the answers that are not right and that a limit ended: items and repeats."""
+        return self._ledger.limited(target)
+
     def tell(
         self,
         target: str,

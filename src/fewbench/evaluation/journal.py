@@ -118,13 +118,16 @@ class Told(Frozen):
         return self
 
 
-def kept_replies(told: Iterable[Told]) -> dict[str, str]:
-    """Return the replies of a target that deserve a warning; the last answer to an item counts."""
-    replies: dict[str, str] = {}
+def kept_replies(told: Iterable[Told]) -> dict[tuple[str, int], str]:
+    """Return the replies of a target that deserve a warning: (item, repeat) → kind.
+
+    The last correction of an answer counts.
+    """
+    replies: dict[tuple[str, int], str] = {}
     for entry in told:
         for item in entry.items:
-            replies.pop(item, None)
-        replies |= entry.replies
+            replies.pop((item, entry.repeat), None)
+        replies |= {(item, entry.repeat): kind for item, kind in entry.replies.items()}
     return replies
 
 

@@ -32,7 +32,7 @@ from fewbench.methods.record import Drawing, Lead
 from fewbench.scores import Scores
 from fewbench.scores.conditions import recorded_conditions
 from fewbench.scores.costs import cost_of_answers
-from fewbench.scores.replies import describe_alike, describe_replies, replies_of
+from fewbench.scores.replies import describe_alike, describe_replies, is_limited, replies_of
 
 NOTHING = 0.0, 0
 
@@ -434,6 +434,11 @@ class Ledger:
         (stated, n_stated), paid = self._stated.get(target, NOTHING), self._paid[target]
         return stated * len(paid) / n_stated if is_all and n_stated else stated
 
+    def limited(self, target: str) -> list[tuple[str, int]]:
+        """Return the answers that a limit ended, as pairs of item and repeat."""
+        kept = kept_replies(self.told(target))
+        return [answer for answer, kind in kept.items() if is_limited(kind)]
+
     def notes(self, target: str, *, is_compared: bool = False) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts.
 
@@ -441,7 +446,8 @@ class Ledger:
         comparisons.
         """
         entries = self.told(target)
-        odd = describe_replies(kept_replies(entries), len(self.record.answered(target)))
+        kinds = {item: kind for (item, _), kind in kept_replies(entries).items()}
+        odd = describe_replies(kinds, len(self.record.answered(target)))
         answers = self.record.answers(target)
         ids, texts = self._item_ids[answers.items].tolist(), {}
         for entry in entries:

@@ -30,7 +30,7 @@ from fewbench.runners.inspect.samples import tasks_in
 from fewbench.runners.joining import LeadingRun, check_limits, unnamed_target
 from fewbench.runners.model_facts import of_weights
 from fewbench.runners.result import RunResult
-from fewbench.runners.run import Run
+from fewbench.runners.run import Retry, Run
 from fewbench.runners.run_folder import saved_benchmark, undone_if_refused
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
@@ -68,6 +68,7 @@ def estimated(
     accept_changes: bool = False,
     strict: bool = False,
     retry_skipped: bool = False,
+    retry: Retry | None = None,
     repeats: int = 1,
 ) -> Any:
     """Return a task of Inspect that runs only the samples that an estimate needs.
@@ -106,6 +107,9 @@ def estimated(
         Resume in the folder although the model or the number of epochs has changed.
     retry_skipped : bool
         Ask again for the samples that were skipped.
+    retry : {"limits"}, optional
+        Run the samples again that a limit of Inspect ended (on time, tokens or messages). New
+        answers replace these.
     repeats : int
         As for `fewbench.run`: evaluate the task once for each round.
 
@@ -152,6 +156,7 @@ def estimated(
             accept_changes=accept_changes,
             strict=strict,
             retry_skipped=retry_skipped,
+            retry=retry,
             repeats=repeats,
             epochs=spec.config.epochs or 1,
         )
@@ -286,7 +291,7 @@ def run_inspect(
         ),
         on_progress,
     )
-    with undone_if_refused(place, lambda: bool(pool.evals())):
+    with undone_if_refused(place, lambda: pool.has_begun):
         try:
             # A limit on cost counts epochs, which a task may set: they are known once it has begun.
             first = LeadingRun.read(leader).header.limits if stop is None and leader else stop
