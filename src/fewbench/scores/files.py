@@ -23,7 +23,7 @@ from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
 from fewbench._json import loads
 from fewbench._lazy import pandas as pd
-from fewbench._memory import check_table_memory
+from fewbench._memory import check_parquet, check_table_memory
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingFileError, ScoresError, first_line
 from fewbench.scores.cells import Unread, frozen
@@ -196,7 +196,10 @@ def _open_parquet(
             meta = loads(metadata[b"fewbench"])
             _check_format(meta)
             by_items = meta["format"] == BY_ITEMS
-            items = _first_rows(file, meta["shape"][1], ["item", *meta["item_columns"]])
+            names = ["item", *meta["item_columns"]]
+            check_parquet(source, names, rows=meta["shape"][1])
+            check_parquet(source, None if by_items else ["score", COUNTS, VARIANCES], by_code=True)
+            items = _first_rows(file, meta["shape"][1], names)
             low, high, lower_is_better = meta["scale"]
             parts = {
                 "items": _frame(items),
