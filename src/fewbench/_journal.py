@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import IO
 
 from fewbench._files import naming, written_whole
-from fewbench._text import masked_bytes
 
 BLOCK = 1 << 16
 
@@ -66,11 +65,7 @@ class Lines:
                 self._is_held = False
 
     def append(self, line: bytes) -> None:
-        """Add one line; OSError if it cannot be written whole, and then nothing is added.
-
-        Keys in it are masked.
-        """
-        line = masked_bytes(line)
+        """Add one line; OSError if it cannot be written whole, and then nothing is added."""
         with naming(self.path), self.path.open("ab", buffering=0) as file:
             if not self._is_held:
                 _lock(file.fileno())  # another process may add a line too

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fewbench._names import same_text, some
+from fewbench._text import quoted
 from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, from_drawn, to_drawn
@@ -281,7 +282,7 @@ class Ledger:
                     f"{target!r} has answers of the model {some(sorted(others))}, and these are "
                     f"of {model!r}",
                     hint="start an evaluation of each model; for the same model, add "
-                    f"--target {target} (in Python target={target!r})",
+                    f"--target {quoted(target)} (in Python target={target!r})",
                 )
 
     def tell_table(

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from fewbench._files import naming, only_process
 from fewbench._json import loads
-from fewbench._memory import most_unpacked
+from fewbench._memory import check_unpacked, most_unpacked
 from fewbench._names import did_you_mean
 from fewbench._progress import OnStep
 from fewbench._version import __version__
@@ -366,8 +366,11 @@ class Fetcher:
                 yield block
                 start += len(block)
             return
-        with self._reply(remote.url) as response:
-            yield from response.iter_content(1 << 16)
+        with self._reply(remote.url) as response:  # some hosts pack replies
+            for block in response.iter_content(1 << 16):
+                start += len(block)
+                check_unpacked(start, remote.url, start if remote.size is None else remote.size)
+                yield block
 
     def _reply(self, url: str, headers: dict[str, str] | None = None) -> Any:
         with explained(url):

@@ -14,6 +14,7 @@ from fewbench._json import loads
 from fewbench._lazy import pandas as pd
 from fewbench._memory import check_parquet
 from fewbench._names import counted, did_you_mean
+from fewbench._text import quoted
 from fewbench.errors import PublicError, ReaderError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, bucket_files
@@ -355,7 +356,9 @@ def read_repository(ask: Ask, found: Index, folder: Path) -> Reading:
         try:
             return import_results(paths[0], form=ask.form)
         except ReaderError as error:
-            hint = f"name its columns: fewbench import {paths[0]} --model … --item … --score …"
+            hint = (
+                f"name its columns: fewbench import {quoted(paths[0])} --model … --item … --score …"
+            )
             raise PublicError(error.message, hint=hint) from error
     if not units:
         raise PublicError(

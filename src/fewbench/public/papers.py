@@ -105,10 +105,14 @@ def _metabench_tables(
         if not path.name.endswith(".tar.gz"):
             yield path.name, path
             continue
-        with laid_out(path), _Unpacked(path) as file, tarfile.open(fileobj=file) as archive:
+        with (
+            laid_out(path),
+            _Unpacked(path) as raw,
+            tarfile.open(fileobj=raw, mode="r:") as archive,
+        ):
             for member in archive:
                 if member.isfile() and _is_table_of(ask, member.name):
-                    file.check(member.size)
+                    raw.check(member.size)
                     content = archive.extractfile(member)
                     yield member.name, io.BytesIO(content.read() if content else b"")
 

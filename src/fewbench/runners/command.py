@@ -26,6 +26,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat
 
 from fewbench._json import loads
+from fewbench._text import keep_secrets
 from fewbench.errors import RunError
 from fewbench.runners.driving import INTERRUPTED, Answered, Runner
 from fewbench.runners.model_facts import FILES, of_file, of_weights
@@ -94,6 +95,7 @@ class CommandRunner(Runner):
         if timeout is not None and timeout <= 0:
             raise RunError(f"a timeout of {timeout} seconds", hint="give more than 0")
         self._command, self._timeout = list(command), timeout
+        keep_secrets(" ".join(command))
         words = [*command, *_shell_words(command)]
         self.facts = {"program": shlex.join(command)} | _files_of(words)
         self.facts |= of_weights(part for part in _paths(words) if os.path.isdir(part))

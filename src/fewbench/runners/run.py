@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._names import counted, some
-from fewbench._text import plain
+from fewbench._text import masked, plain
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Ran
@@ -315,7 +315,7 @@ class Run:
         """
         with self._meter.timed():
             left, repeat = set(self._open(target)), self._repeat[target]
-            failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
+            failed = {k: _line(v) for k, v in (failed or {}).items() if k in left}
             counts = self._count(target, failed, is_answered=not left.isdisjoint(items_of(answers)))
             # The cost first: it was spent, even if this process dies before the answers are kept.
             self._meter.note(target, failed, counts, cost, tokens)
@@ -350,7 +350,7 @@ class Run:
     def halt(self, why: str, *, is_failure: bool = False) -> None:
         """End the run: nothing more is given out. `is_failure` marks an end by a mistake."""
         if self.stopped is None:
-            self.stopped, self.is_failed = plain(why), is_failure
+            self.stopped, self.is_failed = _line(why), is_failure
 
     def _open(self, target: str) -> list[str]:
         return self.evaluation.due(target)
@@ -519,9 +519,14 @@ class Run:
             self.notes.append(note)
 
 
+def _line(text: str) -> str:
+    """Return what a program, a server or a library said in a line, without keys."""
+    return plain(masked(" ".join(text.split())))
+
+
 def _beginning(text: str) -> str:
     """Return a reply in a line; a long reply as its beginning and its length."""
-    line = plain(" ".join(text.split()))
+    line = _line(text)
     return line if len(line) <= LONG else f"{line[:LONG]}… ({len(line):,} characters)"
 
 
