@@ -131,7 +131,7 @@ def test_no_room_reaches_into_another_s_private_names():
 
 
 def test_only_one_place_prints():
-    """There keys are masked and control characters written out."""
+    """There control characters are written out."""
     helps = {"_text.py", "runners/lm_eval/setup.py"}  # the last: lm-eval's own help
     for path in sources():
         if path.relative_to(ROOT).as_posix() not in helps:
