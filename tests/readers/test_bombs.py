@@ -1,5 +1,6 @@
 """Files that unpack to far more than their size are refused before memory is taken."""
 
+import base64
 import io
 import tarfile
 import zipfile
@@ -138,6 +139,25 @@ def test_saved_scores_that_are_a_bomb(tmp_path, monkeypatch):
         open_saved(path)
     monkeypatch.setenv(_memory.LIMIT, "1")
     assert open_saved(path).n_items == 2000
+
+
+@pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
+def test_a_packed_table_of_models_is_not_unpacked(codec, tmp_path):
+    """It stands in the metadata, whose size says nothing of its content."""
+    path = save_scores(from_arrays(np.eye(2), models=["a", "b"]), tmp_path / "s.parquet")
+    table, sink = pq.read_table(path), pa.BufferOutputStream()
+    kind = pa.array(["x" * 20_000] * 2).dictionary_encode()
+    models = pa.table({"model": ["a", "b"], "kind": kind})
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    with pa.ipc.new_stream(sink, models.schema, options=options) as stream:
+        stream.write_table(models)
+    packed = {b"fewbench.models": base64.b64encode(sink.getvalue().to_pybytes())}
+    pq.write_table(table.replace_schema_metadata(table.schema.metadata | packed), path)
+    if codec is None:
+        assert open_saved(path).models["kind"].str.len().tolist() == [20_000] * 2
+        return
+    with pytest.raises(FewbenchError, match="a packed table of models"):
+        open_saved(path)
 
 
 def test_a_user_can_raise_the_limit(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ metadata.
 import base64
 import json
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -295,9 +296,32 @@ def _read_models(metadata: dict[bytes, bytes]) -> Any:
     """Read the table of models; its first column has the ids."""
     import pyarrow as pa
 
-    table = pa.ipc.open_stream(base64.b64decode(metadata[MODELS], validate=True)).read_all()
+    content = base64.b64decode(metadata[MODELS], validate=True)
+    if any(map(_is_packed, pa.ipc.MessageReader.open_stream(content))):
+        raise ValueError("a packed table of models")  # Arrow would unpack it to any size
+    table = pa.ipc.open_stream(content).read_all()
     table.validate(full=True)  # else a damaged text ends the process
     return table
+
+
+def _is_packed(message: Any) -> bool:
+    """Whether a message of Arrow's stream is compressed, which only its Flatbuffer tells."""
+    content = memoryview(message.metadata)
+
+    def place_of(table: int, field: int) -> int:  # 0 if the field is not set
+        fields = table - struct.unpack_from("<i", content, table)[0]
+        size = struct.unpack_from("<H", content, fields)[0]
+        at = 4 + 2 * field
+        offset = struct.unpack_from("<H", content, fields + at)[0] if at < size else 0
+        return table + offset if offset else 0
+
+    def table_at(place: int) -> int:
+        return place + int(struct.unpack_from("<I", content, place)[0])
+
+    header = table_at(place_of(table_at(0), 2))
+    if message.type == "dictionary":
+        header = table_at(place_of(header, 1))
+    return message.type != "schema" and place_of(header, 3) > 0
 
 
 def _packed(models: "pd.DataFrame") -> bytes:
