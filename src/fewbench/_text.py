@@ -25,9 +25,12 @@ _NAME = (
 SECRET = re.compile(rf"(?:^|_){_NAME}$", re.IGNORECASE)
 # As arguments give them: --api-key X, api_key=X, {"api_key": "X"}, Authorization: Bearer X.
 GIVEN = re.compile(
-    rf"((?:(?<![\w-])--?(?:(?:[\w-]*[_-])?{_NAME}|token)[\s=]|(?:(?:\b|_){_NAME}|(?<![\w-])token)[\"']?\s*[=:]|"
-    r"\bbearer\s)\s*[\"']?)(\(the key\)|[^\s\"',;&$]+)",
-    re.IGNORECASE,
+    rf"""((?:
+        (?<![\w-]) --? (?:(?:[\w-]*[_-])?{_NAME}|token) [\s=]
+        | (?:(?:\b|_){_NAME}|(?<![\w-])token) ["']? \s*[=:]
+        | \bbearer\s
+    )\s*["']?) (\(the\ key\) | [^\s"',;&$]+)""",
+    re.IGNORECASE | re.VERBOSE,
 )
 ADDRESS = re.compile(r"(://[^\s/:@]*)(:[^\s/@]+@)")  # user:password@
 SHORTEST = 8  # characters; shorter ones, such as "none", are not secret and appear by chance

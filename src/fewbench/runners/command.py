@@ -26,7 +26,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat
 
 from fewbench._json import loads
-from fewbench._text import keep_secrets
+from fewbench._text import keep_secrets, masked, masked_arguments
 from fewbench.errors import RunError
 from fewbench.runners.driving import INTERRUPTED, Answered, Runner
 from fewbench.runners.model_facts import FILES, of_file, of_weights
@@ -50,7 +50,9 @@ class ProgramLine(BaseModel):
     @property
     def answer(self) -> str:
         """The answer in words."""
-        return f"error {self.error!r}" if self.score is None else f"score {float(self.score):g}"
+        if self.score is None:
+            return f"error {masked(self.error or '')!r}"
+        return f"score {float(self.score):g}"
 
 
 class CommandRunner(Runner):
@@ -132,7 +134,8 @@ class CommandRunner(Runner):
                 self._suspects.append(left[0])
                 is_item = self._has_answered and len(set(self._suspects)) == 1
                 if len(self._suspects) > 1 and not is_item:
-                    text = f"the program {shlex.join(self._command)} {problem}, twice in a row"
+                    command = masked_arguments(shlex.join(self._command))
+                    text = f"the program {command} {problem}, twice in a row"
                     for item in self._suspects:
                         reply.last_failed.pop(item, None)
                     reply.stopped = text
@@ -251,7 +254,7 @@ def _parsed(text: str) -> ProgramLine:
         parsed: Any = loads(text)
         return ProgramLine.model_validate(parsed)
     except ValueError as error:
-        shown = text.strip()[:80]
+        shown = masked(text.strip())[:80]
         raise RunError(
             f"the program printed {shown!r}, which is not an answer",
             hint='print one line per item on standard output, as {"item": "…", "score": 1}, and '

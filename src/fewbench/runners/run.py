@@ -350,7 +350,7 @@ class Run:
     def halt(self, why: str, *, is_failure: bool = False) -> None:
         """End the run: nothing more is given out. `is_failure` marks an end by a mistake."""
         if self.stopped is None:
-            self.stopped, self.is_failed = _line(why), is_failure
+            self.stopped, self.is_failed = plain(why), is_failure
 
     def _open(self, target: str) -> list[str]:
         return self.evaluation.due(target)

@@ -47,7 +47,10 @@ FORMAT = 1
 MODELS = b"fewbench.models"
 WRITTEN_BY = "name a scores file; fewbench import and fewbench add write them"
 # Raised when a description does not fit the content.
-UNFIT = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+UNFIT = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError),
+    struct.error,
+)
 
 
 def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
@@ -215,6 +218,8 @@ def _open_parquet(
                 cells = read_cells(file, meta) if by_items else _cells(file, meta)
         yield parts, meta, cells
     except FewbenchError as error:
+        if error.message.startswith(f"{source}: "):
+            raise
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
     except (pa.ArrowException, OSError) as error:
         raise ScoresError(
