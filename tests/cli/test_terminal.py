@@ -13,7 +13,7 @@ import pytest
 from replying import Replying, serving
 
 import fewbench
-from fewbench._text import masked, masked_arguments
+from fewbench._text import keep_secrets, masked, masked_arguments
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.journal import Ran
 from fewbench.runners.batches import check_facts, masked_facts
@@ -237,6 +237,34 @@ def test_errors_in_logs_and_on_the_terminal_are_masked_and_samples_are_not(tmp_p
     assert all(
         sample["input"] == f"What is {sample['id'].replace('-', ' ')}?" for sample in samples
     )
+
+
+def test_arguments_that_are_keys_stand_in_no_log_and_in_no_table(tmp_path):
+    pytest.importorskip("inspect_ai")
+    from inspect_ai import Task, eval, task
+    from inspect_ai.dataset import Sample
+    from inspect_ai.scorer import match
+
+    from fewbench.readers.harnesses.inspect_logs.header import task_settings_of, variant_of
+    from fewbench.runners.inspect.masking import masking_inspect
+
+    keep_secrets(f"-T api_key={KEY}")
+
+    @task
+    def asks(api_key="", n=1):
+        assert api_key == KEY
+        return Task([Sample(input="api_key=", target="1") for _ in range(n)], scorer=match())
+
+    place = str(tmp_path / "run" / "logs")
+    with masking_inspect():
+        asked = asks(api_key=KEY, n=2)
+        (log,) = eval(asked, model="mockllm/model", display="none", log_dir=place)
+    (text,) = logged(tmp_path)
+    assert KEY not in text
+    assert '"api_key":"(the key)"' in text
+    settings = dict(task_settings_of(log))
+    assert settings["task argument: n"] == "2"
+    assert KEY not in f"{settings} {variant_of(log)}"
 
 
 @pytest.mark.parametrize("name", [".", "..", "_", "\0/"])

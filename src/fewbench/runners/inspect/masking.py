@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from fewbench._text import masked, masked_within, masking_records
+from fewbench._text import MASK, SECRET, masked, masked_within, masking_records
 
 # What a log names, and what readers compare, by fields that tell the kind of an object.
 SPEC = {"task", "model", "dataset", "created"}
-OF_SPEC = {"model_args", "model_base_url", "model_roles"}  # that may hold keys
+OF_SPEC = {"model_args", "model_base_url", "model_roles"}  # not compared
 OWN = (
     ({"id", "epoch", "input", "target"}, {"id", "uuid", "input", "target", "choices", "metadata"}),
-    ({"version", "eval"}, {"plan", "results", "tags", "metadata", "status"}),
+    ({"version", "eval"}, {"results", "tags", "metadata", "status"}),
     ({"sample_id"}, {"sample_id"}),
 )
 
@@ -51,7 +51,20 @@ def _masked(value: Any) -> Any:
         return [_masked(part) for part in value]
     if not isinstance(value, dict):
         return masked_within(value)
-    own = next((names for fields, names in OWN if fields <= value.keys()), set())
     if value.keys() >= SPEC:
-        own = value.keys() - OF_SPEC
-    return {name: part if name in own else _masked(part) for name, part in value.items()}
+        return {k: _masked(part) if k in OF_SPEC else _settings(part) for k, part in value.items()}
+    own = next((names for fields, names in OWN if fields <= value.keys()), set())
+    masks = {"plan": _settings} | dict.fromkeys(own, lambda part: part)
+    return {name: masks.get(name, _masked)(part) for name, part in value.items()}
+
+
+def _settings(value: Any) -> Any:
+    """Return settings, such as arguments of a task, without those that are keys by their names."""
+    if isinstance(value, list):
+        return [_settings(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: MASK if SECRET.search(name) and isinstance(part, str) else _settings(part)
+        for name, part in value.items()
+    }
