@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import IO
 
 from fewbench._files import naming, written_whole
-from fewbench._text import masked_bytes
 from fewbench.errors import EvaluationError
 
 BLOCK = 1 << 16
@@ -93,11 +92,7 @@ class Lines:
         return file
 
     def append(self, line: bytes) -> None:
-        """Add one line; OSError if it cannot be written whole, and then nothing is added.
-
-        Keys in it are masked.
-        """
-        line = masked_bytes(line)
+        """Add one line; OSError if it cannot be written whole, and then nothing is added."""
         line = _with_checksum(line) + b"\n"
         with naming(self.path), self.locked(), self.path.open("ab", buffering=0) as file:
             whole = _whole(self.path)

@@ -12,7 +12,7 @@ import typer
 from typer.models import OptionInfo
 
 from fewbench._progress import ESTIMATING, status_line
-from fewbench._text import echo, say, say_note
+from fewbench._text import echo, masked_arguments, quoted, say, say_note
 from fewbench.cli.documented import as_command, documented, option_parameter
 from fewbench.cli.help import USAGE_ERROR, PlainCommand
 from fewbench.cli.options import (
@@ -217,7 +217,7 @@ class _WithArguments(PlainCommand):
         except USAGE_ERROR as error:
             if at < len(args) or "unexpected extra" not in error.format_message():
                 raise
-            after = error.format_message().partition(" (")[2].removesuffix(")")
+            after = masked_arguments(error.format_message().partition(" (")[2].removesuffix(")"))
             raise RunError(
                 f"no -- before {after}", hint=f"put -- before the program: … -- {after}"
             ) from error
@@ -278,7 +278,9 @@ def print_result(
         evaluation = Evaluation.open(options.output, scores)
         source = "" if options.scores is None else options.scores.name
         write(result.page(evaluation, source=source), result, options.report)
-    more = f". Again, or at a different level: fewbench estimate {options.output} --level 0.95"
+    more = (
+        f". Again, or at a different level: fewbench estimate {quoted(options.output)} --level 0.95"
+    )
     say(f"result: {path}{more if result.estimates else ''}")
     if result.stopped == INTERRUPTED:
         say("Rerun the command to resume.")

@@ -16,6 +16,7 @@ import numpy as np
 from fewbench._blocks import is_large
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
+from fewbench._text import quoted
 from fewbench._types import BoolArray
 from fewbench.errors import EvaluationError, MissingFileError
 from fewbench.evaluation.journal import Entry, Header, Journal, Told
@@ -231,7 +232,7 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
     more = known.difference(ids, sort=False)
     beyond = (
         f"{counted(len(more), 'new item')} of the scores: {some(more)}. The evaluation leaves them "
-        f"out; to take them in: fewbench extend {folder} SCORES",
+        f"out; to take them in: fewbench extend {quoted(folder)} SCORES",
     ) * bool(len(more))
     started, there = header.models, set(now.model_ids)
     table = now.take(items=now.positions(kept))
@@ -273,14 +274,14 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
 
 def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFrame") -> None:
     """Raise EvaluationError if the items have a different metric or filter."""
-    for name in ("metric", "filter"):
-        if name in before and name in now:
-            was, has = (sorted({*table[name].fillna("").astype(str)}) for table in (before, now))
+    for kind in ("metric", "filter"):
+        if kind in before and kind in now:
+            was, has = (sorted({*table[kind].fillna("").astype(str)}) for table in (before, now))
             if was != has:
                 raise EvaluationError(
-                    f"{folder}: started with the {name} {some(was)}, now it is {some(has)}",
-                    hint=f"to ask this of the answers that are there: fewbench estimate {folder} "
-                    f"--{name} {has[0] or 'none'}",
+                    f"{folder}: started with the {kind} {some(was)}, now it is {some(has)}",
+                    hint=f"to ask this of the answers that are there: fewbench estimate "
+                    f"{quoted(folder)} --{kind} {quoted(has[0] or 'none')}",
                 )
 
 

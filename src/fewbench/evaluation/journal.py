@@ -17,6 +17,7 @@ from fewbench._files import folder_name, written_whole
 from fewbench._journal import Lines, checked
 from fewbench._json import Frozen, loads, parse_json
 from fewbench._names import counted, some
+from fewbench._text import quoted
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.opening import Stop
 from fewbench.methods.subset import Provenance, Subset
@@ -359,8 +360,8 @@ class Journal:
             except ValueError as error:
                 raise EvaluationError(
                     f"{self.folder / ANSWERS}: line {number} is damaged",
-                    hint=f"restore {ANSWERS} from a backup, or run fewbench repair {self.folder} "
-                    "to drop damaged lines",
+                    hint=f"restore {ANSWERS} from a backup, or run fewbench repair "
+                    f"{quoted(self.folder)} to drop damaged lines",
                 ) from error
 
     def forget(self, target: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fewbench._names import same_text, some
+from fewbench._text import quoted
 from fewbench._threads import Turn
 from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
@@ -298,7 +299,7 @@ class Ledger:
                     f"{target!r} has answers of the model {some(sorted(others))}, and these are "
                     f"of {model!r}",
                     hint="start an evaluation of each model; for the same model, add "
-                    f"--target {target} (in Python target={target!r})",
+                    f"--target {quoted(target)} (in Python target={target!r})",
                 )
 
     def tell_table(

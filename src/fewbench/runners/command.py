@@ -32,11 +32,13 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Vali
 
 from fewbench._json import first_mistake, loads
 from fewbench._names import counted
+from fewbench._text import keep_secrets, masked, masked_arguments
 from fewbench.errors import RunError
 from fewbench.runners.driving import INTERRUPTED, Answered, Runner
 from fewbench.runners.model_facts import FILES, of_file, of_weights
 from fewbench.runners.result import RunResult
 from fewbench.scores import Scale, Scores
+from fewbench.scores.costs import MOST_COST
 
 PATIENCE = 10.0  # seconds for the program to end after its input has ended
 QUIET = 60.0
@@ -54,13 +56,15 @@ class ProgramLine(BaseModel):
     item: str
     score: StrictBool | StrictFloat | None = None
     error: str | None = None
-    cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cost: float | None = Field(default=None, ge=0, le=MOST_COST, allow_inf_nan=False)
     tokens: int | None = Field(default=None, ge=0)
 
     @property
     def answer(self) -> str:
         """The answer in words."""
-        return f"error {self.error!r}" if self.score is None else f"score {float(self.score):g}"
+        if self.score is None:
+            return f"error {masked(self.error or '')!r}"
+        return f"score {float(self.score):g}"
 
 
 class CommandRunner(Runner):
@@ -105,6 +109,7 @@ class CommandRunner(Runner):
         if timeout is not None and timeout <= 0:
             raise RunError(f"a timeout of {timeout} seconds", hint="give more than 0")
         self._command, self._timeout = list(command), timeout
+        keep_secrets(" ".join(command))
         words = [*command, *_shell_words(command)]
         self.facts = {"program": shlex.join(command)} | _files_of(words)
         self.facts |= of_weights(part for part in _paths(words) if os.path.isdir(part))
@@ -148,7 +153,8 @@ class CommandRunner(Runner):
                 is_item = self._has_answered and len(set(self._suspects)) == 1
                 is_mute = not self._has_answered and self._n_other >= len(left)
                 if is_mute or (len(self._suspects) > 1 and not is_item):
-                    text = f"the program {shlex.join(self._command)} {problem}"
+                    command = masked_arguments(shlex.join(self._command))
+                    text = f"the program {command} {problem}"
                     text += "" if is_mute else ", twice in a row"
                     for item in self._suspects:
                         reply.last_failed.pop(item, None)
@@ -256,7 +262,7 @@ class CommandRunner(Runner):
                 '{"item": "…", "score": 1}, and a log on standard error'
             )
         if (before := self._said.get(line.item)) is None:
-            return f"the program answered the item {line.item!r}, which was not requested"
+            return f"the program answered the item {masked(line.item)!r}, which was not requested"
         if before.score == line.score:
             return ""
         return (
@@ -322,7 +328,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _shown(text: str) -> str:
-    return repr(text.strip()[:80])
+    return repr(masked(text.strip())[:80])
 
 
 class _Program:

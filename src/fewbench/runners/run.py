@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._names import counted, some
-from fewbench._text import plain
+from fewbench._text import masked, plain
 from fewbench.errors import AnswersError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Ran
@@ -350,7 +350,7 @@ class Run:
         with self._meter.timed():
             repeat, again = self._repeat[target], set(self._to_replace(target))
             left, correct = set(self._open(target)) | again, not again.isdisjoint(items_of(answers))
-            failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
+            failed = {k: _line(v) for k, v in (failed or {}).items() if k in left}
             counts = self._count(target, failed, is_answered=not left.isdisjoint(items_of(answers)))
             # The cost first: it was spent, even if this process dies before the answers are kept.
             self._meter.note(target, failed, counts, cost, tokens, reported)
@@ -618,9 +618,14 @@ class Run:
             self.note([f"no {name} reported: the limit on {name} was not kept"])
 
 
+def _line(text: str) -> str:
+    """Return what a program, a server or a library said in a line, without keys."""
+    return plain(masked(" ".join(text.split())))
+
+
 def _beginning(text: str) -> str:
     """Return a reply in a line; a long reply as its beginning and its length."""
-    line = plain(" ".join(text.split()))
+    line = _line(text)
     return line if len(line) <= LONG else f"{line[:LONG]}… ({len(line):,} characters)"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
+from fewbench._text import quoted
 from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
 from fewbench.scores.benchmark import ItemTable
@@ -151,8 +152,8 @@ def read_costs(
                     costs,
                     columns,
                     f"they have {some(columns, 8)}; to add it, import the scores with "
-                    f"--keep-item {costs} (a column of the scores) or --items FILE (a table with "
-                    f"columns item and {costs})",
+                    f"--keep-item {quoted(costs)} (a column of the scores) or --items FILE (a "
+                    f"table with columns item and {costs})",
                 ),
             )
         values, where = benchmark.items[costs], f" in column {costs!r}"

@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from fewbench._lazy import pandas as pd
+from fewbench._memory import check_zip
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line
@@ -411,6 +412,8 @@ def kept_logs(folder: Path) -> Iterator[tuple[Path, Any, list[Any]]]:
 
     for path in sorted([*folder.glob("*.eval"), *folder.glob("*.json")]):
         try:
+            if path.suffix == ".eval":
+                check_zip(path)
             header = read_eval_log(str(path), header_only=True)
             if MARK in (header.eval.metadata or {}):
                 yield path, header, read_eval_log_sample_summaries(str(path))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._names import some
-from fewbench._text import keep_secrets
+from fewbench._text import keep_secrets, masked, masked_arguments
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.evaluation import Stop
@@ -25,6 +25,7 @@ from fewbench.public import located, open_scores
 from fewbench.public.routes import inspect_tasks
 from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_with_sources
+from fewbench.runners.inspect.masking import masking_inspect
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
 from fewbench.runners.inspect.samples import tasks_in
 from fewbench.runners.joining import LeadingRun, check_limits, unnamed_target
@@ -240,11 +241,12 @@ def run_inspect(
         Inspect fails.
     """
     inspect_with_sources()
+    keep_secrets(" ".join(arguments))
     known = () if make_tasks is not None else _tasks_of(scores)
     context = _parsed(arguments, make_tasks is None, known)
     models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
     params = context.params
-    keep_secrets(dict(word.partition("=")[::2] for word in params["m"]))
+    keep_secrets(" ".join([*params["m"], params["model_base_url"] or ""]))
     common = {"epochs": str(params["epochs"] or 1)}
     common |= {"model arguments": " ".join(params["m"])} if params["m"] else {}
     common |= {"server": params["model_base_url"]} if params["model_base_url"] else {}
@@ -357,7 +359,8 @@ def _parsed(arguments: Sequence[str], needs_tasks: bool, known: tuple[str, ...])
         )
     except click.ClickException as error:
         raise RunError(
-            f"Inspect: {error.format_message()}", hint="inspect eval --help lists its options"
+            f"Inspect: {masked_arguments(error.format_message())}",
+            hint="inspect eval --help lists its options",
         ) from error
     if known and not context.params["tasks"]:
         if PACKAGE and find_spec(PACKAGE.rstrip("/")) is None:
@@ -412,14 +415,14 @@ def _evaluate(context: Any, pool: SharedRun, logs: Path, make_tasks: MakeTasks |
     if make_tasks is not None:
         context.params["tasks"] = ("fewbench",)  # Inspect hands it to its loader
     try:
-        with _adapting(pool, make_tasks), context:
+        with _adapting(pool, make_tasks), masking_inspect(), context:
             context.command.invoke(context)
     except KeyboardInterrupt:
         why = ""
     except FewbenchError:
         raise
     except Exception as error:  # of Inspect, of a provider, of the task's own code
-        text = MARKUP.sub("", " ".join(str(error).split()))
+        text = masked(MARKUP.sub("", " ".join(str(error).split())))
         raise RunError(
             f"Inspect: {type(error).__name__}: {text}",
             hint="inspect eval with the same arguments shows more",

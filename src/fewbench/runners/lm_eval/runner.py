@@ -90,8 +90,8 @@ class LmEvalRunner(Runner):
         filter: str | None = None,
     ) -> None:
         check_installed()
+        keep_secrets(" ".join(arguments))
         self._setup = parse(arguments)
-        keep_secrets(self._setup.model_args)
         if models is not None:
             self._setup = replace(self._setup, model="", model_args={})
         self.facts, self.model_name = self._setup.facts, self._setup.target
