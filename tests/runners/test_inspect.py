@@ -1,11 +1,13 @@
 """Runs in the real Inspect, with a scripted model: chosen samples, checks, faults."""
 
+import asyncio
 import importlib.util
 import json
 import os
 import random
 import signal
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +23,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.inspect import estimated, result
 from fewbench.readers.harnesses.inspect_logs.samples import content_of
 from fewbench.readers.values import content_id
+from fewbench.runners.inspect.pool import SharedRun
 from fewbench.runners.inspect.samples import match_samples, tasks_in, with_ids
 from fewbench.scores.conditions import COLUMNS
 from fewbench.scores.roles import as_scores
@@ -549,8 +552,9 @@ def estimate_of(scores, folder):
 
 
 def write_estimate(scores, folder, out):
-    if (found := estimate_of(scores, folder)) is not None:
-        out.write_text(str(found))
+    with suppress(KeyboardInterrupt):  # before the first sample, or after the last one
+        if (found := estimate_of(scores, folder)) is not None:
+            out.write_text(str(found))
 
 
 def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
@@ -582,6 +586,20 @@ def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
 
 @pytest.mark.usefixtures("quiz")  # which registers the model
 class TestWithoutSources:
+    def test_ctrl_c_before_the_run_is_open(self, tmp_path, asked, monkeypatch):
+        """Nothing says so but the interrupt itself; a rerun begins as if nothing had been."""
+
+        async def interrupted(pool):
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(60)  # which is cancelled
+
+        with monkeypatch.context() as patched:
+            patched.setattr(SharedRun, "learn_items", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                run(None, tmp_path / "run")
+        assert not asked()
+        assert run(None, tmp_path / "run").targets["scripted/new-9"].items_run == 8
+
     def test_items_settings_and_metric_are_those_of_an_import(self, tmp_path, asked):
         import inspect_ai
 

@@ -432,8 +432,10 @@ def _evaluate(context: Any, pool: SharedRun, logs: Path, make_tasks: MakeTasks |
     if pool.error is not None:
         raise pool.error
     if pool.run is None:
+        if why == "":
+            raise KeyboardInterrupt  # there is no run that could say so
         raise RunError(
-            f"Inspect ended before any sample ran: {why or INTERRUPTED}",
+            f"Inspect ended before any sample ran{': ' if why else ''}{why or ''}",
             hint="inspect eval with the same arguments shows more",
         )
     if why is not None:  # Inspect takes Ctrl-C itself, and ends well
