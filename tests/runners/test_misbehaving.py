@@ -21,6 +21,7 @@ from fewbench.testing import simulate
 
 ITEMS = simulate(2, 60, seed=5).benchmark
 N = 30
+KEY = "sk-proj-1234567890"
 PROGRAM = """
 import json, os, random, subprocess, sys, time
 
@@ -55,6 +56,8 @@ PROGRAMS = {
     "every score out of range": (EACH + "    tell(item, 87)", 0, 10),
     "negative cost": (EACH + "    tell(item, cost=-1 if n == 7 else 1)", 30, 1),
     "tokens as text": (EACH + "    tell(item, tokens='many' if n == 7 else 1)", 30, 1),
+    "costs without bounds": (EACH + "    tell(item, cost=1e308 if n in (7, 9) else 1)", 30, 2),
+    "tokens without bounds": (EACH + "    tell(item, tokens=10**400 if n == 7 else 1)", 30, 1),
     "unknown item": (EACH + "    if n == 7: tell('elsewhere')\n    tell(item)", 30, 0),
     "items not sent": (EACH + "    tell(f'item-{n + 30}')\n    tell(item)", 30, 0),
     "second answer": (EACH + "    tell(item)\n    if n == 7: tell(item, 0)", 30, 0),
@@ -133,6 +136,28 @@ def test_what_a_program_was_paid_for_is_recorded(name, tmp_path, monkeypatch):
     assert paid <= recorded + more
     assert found.is_failed == (recorded < N)
     assert took < 15
+
+
+LEAKS = {
+    "a log": "say(f'asking with {key}')\n    tell(item)",
+    "an item": "tell(key)\n    tell(item)",
+    "a score": "tell(item, 1 if n > N else key)",
+    "an error": "tell(item, 1) if n > N else tell(item, None, error=f'no such key: {key}')",
+    "two answers": "tell(item, None, error=key)\n    tell(item, 1)",
+}
+
+
+@pytest.mark.parametrize("where", LEAKS)
+def test_keys_that_a_program_prints_are_masked(where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    does = EACH + f"    N, key = {N}, os.environ['OPENAI_API_KEY']\n    {LEAKS[where]}"
+    monkeypatch.setitem(PROGRAMS, where, (does, 30, 60))
+    found = measure(where, tmp_path)[-1]
+    kept = [path.read_text("utf-8") for path in (tmp_path / "run").glob("*.json*")]
+    told = [found.model_dump_json(), str(found), *kept]
+    assert any("(the key)" in text for text in told)
+    assert not [text for text in told if KEY in text]
 
 
 if __name__ == "__main__":

@@ -436,7 +436,7 @@ class Ledger:
         return stated * len(paid) / n_stated if is_all and n_stated else stated
 
     def limited(self, target: str) -> list[tuple[str, int]]:
-        """Return the answers that a limit ended, as pairs of item and repeat."""
+        """Return the answers that are not right and that a limit ended: items and repeats."""
         kept = kept_replies(self.told(target))
         return [answer for answer, kind in kept.items() if is_limited(kind)]
 

@@ -46,6 +46,7 @@ QUIET = 60.0
 LOOK = 0.2  # seconds between looks at whether the program has ended
 LONGEST = 1 << 24  # bytes of a line
 SHOWN = 5  # other lines that are shown one by one
+MOST_TOKENS = 10**15  # of an answer: sums and quotients of so many are finite
 
 
 class ProgramLine(BaseModel):
@@ -57,7 +58,7 @@ class ProgramLine(BaseModel):
     score: StrictBool | StrictFloat | None = None
     error: str | None = None
     cost: float | None = Field(default=None, ge=0, le=MOST_COST, allow_inf_nan=False)
-    tokens: int | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
 
     @property
     def answer(self) -> str:
@@ -322,7 +323,7 @@ def _object(text: str) -> dict[str, Any]:
     """Return the JSON object in a line, {} if it has none."""
     try:
         found = loads(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
