@@ -433,7 +433,7 @@ def _evaluate(context: Any, pool: SharedRun, logs: Path, make_tasks: MakeTasks |
         raise pool.error
     if pool.run is None:
         if why == "":
-            raise KeyboardInterrupt  # there is no run that could say so
+            raise KeyboardInterrupt  # no run is open that could keep it as its end
         raise RunError(
             f"Inspect ended before any sample ran{': ' if why else ''}{why or ''}",
             hint="inspect eval with the same arguments shows more",
