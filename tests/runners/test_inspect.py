@@ -554,7 +554,9 @@ def estimate_of(scores, folder):
 def write_estimate(scores, folder, out):
     with suppress(KeyboardInterrupt):  # before the first sample, or after the last one
         if (found := estimate_of(scores, folder)) is not None:
-            out.write_text(str(found))
+            part = out.with_suffix(".part")  # a kill may come amid the writing
+            part.write_text(str(found))
+            part.rename(out)
 
 
 def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
