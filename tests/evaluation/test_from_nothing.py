@@ -182,3 +182,18 @@ def test_answers_that_are_no_first_part_of_the_sample_are_a_warning():
     said = " ".join(other.estimate()["new"].warnings)
     assert "all items asked of 'hard' were skipped" in said
     assert "not to the first" not in said
+
+
+@pytest.mark.parametrize("skips", [False, True])
+def test_every_answer_of_a_sample_counts_whenever_it_was_asked(skips):
+    table = benchmark(task=["all"] * 200)
+    known = answers(table)
+    evaluation = Evaluation(table, budget=40, targets=["new"])
+    asked = evaluation.ask()["new"]
+    lost = [*asked[3:30:3], asked[35]]
+    given = [item for item in asked if item not in lost]
+    evaluation.tell("new", {item: known[item] for item in given})
+    if skips:
+        evaluation.skip("new", lost)
+    mean = sum(known[item] for item in given) / len(given)
+    assert evaluation.estimate()["new"].score == pytest.approx(mean)

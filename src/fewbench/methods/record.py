@@ -141,6 +141,15 @@ class Record:
         asked = self.asked(target)
         return np.asarray(asked[~np.isnan(self._scores[target][asked])])
 
+    def lost(self, target: str) -> IntArray:
+        """Return the items without an answer that were asked before one with an answer, in order.
+
+        They were not missed by chance, as those are that a run had not come to when it stopped.
+        """
+        asked = self.asked(target)
+        has = ~np.isnan(self._scores[target][asked])
+        return np.asarray(asked[~has & (np.cumsum(has[::-1])[::-1] > 0)])
+
     def skipped(self, target: str) -> frozenset[int]:
         """Return the items that the target cannot answer."""
         scores = self._scores[target]
