@@ -22,6 +22,7 @@ class Answers:
     - `counts`, `variances`, shape (targets, n): If items were answered several times, how often,
       and the variance of an answer about the item's own mean (see `fewbench.scores.repeats`).
       Scores are then means.
+    - `lost`: Positions of items that were asked before these and have no answer.
     """
 
     items: IntArray
@@ -29,6 +30,7 @@ class Answers:
     probabilities: FloatArray | None = None
     counts: FloatArray | None = None
     variances: FloatArray | None = None
+    lost: IntArray | None = None
 
     def among(self, items: IntArray) -> "Answers":
         """Return the answers to some items, sorted, by their places among these."""
@@ -39,7 +41,10 @@ class Answers:
         )
         scores, *others = of_items
         assert scores is not None
-        return Answers(np.searchsorted(items, self.items[has]), scores, *others)
+        lost = self.lost
+        if lost is not None:
+            lost = np.searchsorted(items, lost[np.isin(lost, items)])
+        return Answers(np.searchsorted(items, self.items[has]), scores, *others, lost=lost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +212,9 @@ class Record:
 
     def answers(self, target: str, items: IntArray | None = None) -> Answers:
         """Return a target's answers, by default all; with probabilities if all have them."""
-        items = self.answered(target) if items is None else items
+        lost = None
+        if items is None:
+            items, lost = self.answered(target), self.lost(target)
         options = self._options[target]
         rows = [options[at] for at in items.tolist() if at in options] if options else []
         counts = variances = None
@@ -220,6 +227,7 @@ class Record:
             np.array([rows]) if rows and len(rows) == len(items) else None,
             counts,
             variances,
+            lost,
         )
 
     def lead(self, target: str) -> Lead | None:
