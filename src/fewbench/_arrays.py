@@ -22,7 +22,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def to_arrays(one: Any, head: str = "") -> dict[str, NDArray[Any]]:
-    """Return the fields of a dataclass by name: arrays, numbers and tuples of texts.
+    """Return the fields of a dataclass by name: arrays, numbers and tuples of them or of texts.
 
     Fields that are such dataclasses, or tuples of them, become `field/name` and `field/0/name`.
 
@@ -40,9 +40,7 @@ def to_arrays(one: Any, head: str = "") -> dict[str, NDArray[Any]]:
             for at, part in enumerate(value):
                 arrays |= to_arrays(part, f"{name}/{at}/")
         else:
-            arrays[name] = (
-                np.array(value, np.str_) if isinstance(value, tuple) else np.asarray(value)
-            )
+            arrays[name] = np.asarray(value)
     return arrays
 
 

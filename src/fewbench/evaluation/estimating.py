@@ -122,7 +122,7 @@ class Estimating:
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,
                 is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
-                is_narrow=self._narrow[name], is_sampled=score.is_sampled and not len(record.lost(name)),
+                is_narrow=self._narrow[name], is_sampled=score.is_sampled,
             )  # fmt: skip
             notes += [*self._ledger.notes(name), *prediction.notes]
             if not (score.ran or score).is_sampled:
@@ -134,9 +134,9 @@ class Estimating:
                 and (score.ran is not None or learns_from_whole(scores))
             ):
                 notes.append(SWITCHED)
-            if score.ran is not None:
-                if n_unrun := len(score.answers.items) - len(score.ran.answers.items):
-                    notes.append(beside_note(scores, n_unrun))
+            n_ran = len((score.ran or score).answers.items)
+            if n_unrun := len(score.answers.items) - n_ran:
+                notes.append(beside_note(scores, n_unrun))
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
             notes += direction_notes(score, self.judge.scores)
@@ -362,7 +362,7 @@ def progress_notes(
             most
             + (
                 "they are a random sample, so the estimate is valid; more make it more precise"
-                if is_sampled
+                if is_sampled and not len(record.lost(target))
                 else "the method asks for more items before its estimate is final"
             )
         )
