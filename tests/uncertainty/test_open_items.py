@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench import gate, rank, track, versus
+from fewbench import extend, gate, rank, track, versus
+from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
+from fewbench.evaluation.scoring import Scoring
 from fewbench.scores import Benchmark
 from fewbench.uncertainty.sampling import exact_interval
 
@@ -61,3 +63,51 @@ def test_one_item_that_failed_costs_little_and_a_run_that_stopped_nothing():
     stopped.tell("m", dict.fromkeys(stopped.ask()["m"][:40], 1.0))
     found = stopped.estimate()["m"].interval
     assert (found.low, found.high) == exact_interval(40, 40, 1000, 0.9)
+
+
+@pytest.fixture
+def extended(tmp_path):
+    """600 easy items, of which one program answers 80%; then 400 hard ones, of which 10%."""
+    rows = [(f"e{at}", "easy") for at in range(600)] + [(f"h{at}", "hard") for at in range(400)]
+    ids, tasks = zip(*rows, strict=True)
+    whole = Benchmark(pd.DataFrame({"task": tasks}, index=list(ids)))
+    chance = np.where(np.arange(1000) < 600, 0.8, 0.1)
+    right = np.random.default_rng(0).random(1000) < chance
+    known = dict(zip(ids, right.astype(float), strict=True))
+    evaluation = Evaluation(Benchmark(whole.items.iloc[:600]), "fewbench", 200, ["before"])
+    evaluation.save(tmp_path)
+    evaluation.tell("before", {item: known[item] for item in evaluation.ask()["before"]})
+    extend(tmp_path, whole)
+    evaluation = Evaluation.open(tmp_path)
+    evaluation.follow("after", "before")
+    while asked := evaluation.ask(targets=["after"]):
+        evaluation.tell("after", {item: known[item] for item in asked["after"]})
+    return evaluation, right.mean()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_only_one_side_answered_is_not_predicted_from_its_other_strata(extended):
+    evaluation, truth = extended
+    before, after = ((evaluation, name) for name in ("before", "after"))
+    assert gate(before, at_least=0.7).verdict == "undecided"
+    assert gate(after, at_least=0.7).verdict == "fail"
+    found = versus(after, before)
+    assert (found.verdict, found.items_total) == ("undecided", 1000)
+    assert found.interval.low < 0 < found.interval.high
+    (easy, hard) = found.tasks
+    assert easy.difference == pytest.approx(0, abs=1e-12)
+    assert not rank(evaluation).is_settled
+    alone = evaluation.estimate()["before"]
+    assert alone.interval.low < truth < alone.interval.high
+    assert (alone.task_intervals["hard"].low, alone.task_intervals["hard"].high) == (0, 1)
+    easy_only = evaluation.rescored(Scoring(weights={"easy": 1, "hard": 0}))
+    both = versus((easy_only, "after"), (easy_only, "before"))
+    assert (both.difference, both.items_total) == (pytest.approx(0, abs=1e-12), 600)
+    assert easy_only.estimate()["before"].score == pytest.approx(alone.tasks["easy"])
+
+
+def test_another_folder_does_not_follow_an_extended_run(extended):
+    evaluation, _ = extended
+    other = Evaluation(evaluation.scores, "fewbench", 200, ["new"])
+    with pytest.raises(EvaluationError, match="was extended"):
+        other.follow("new", "before", evaluation)

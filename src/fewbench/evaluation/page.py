@@ -305,7 +305,10 @@ def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> S
         row += [unit.score(medians.get(name))] if drawn else []
         rows.append(row)
     notes = []
-    if 0 in estimate.task_items.values():
+    without = [name for name, n in estimate.task_items.items() if not n]
+    ends = [estimate.task_intervals.get(name) for name in without]
+    span = abs(estimate.scale.high - estimate.scale.low)
+    if any(each is None or each.high - each.low < span for each in ends):
         notes.append("Tasks with 0 items run: scores predicted from the other tasks.")
     intervals = [*estimate.task_intervals.values()]
     if None in intervals + [group.interval for group in estimate.groups.values()]:

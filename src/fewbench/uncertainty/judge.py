@@ -138,6 +138,8 @@ class Judge:
         For the full score, or for these scores together: the full score is at 0, then come the
         tasks.
         """
+        if not self.scores.n_models:
+            return None
         return quantiles_of(self.errors(answered), first, last)
 
     def uncertainty(self, score: Scored) -> Uncertainty:
