@@ -94,8 +94,8 @@ def test_what_only_one_side_answered_is_not_predicted_from_its_other_strata(exte
     found = versus(after, before)
     assert (found.verdict, found.items_total) == ("undecided", 1000)
     assert found.interval.low < 0 < found.interval.high
-    (easy, hard) = found.tasks
-    assert easy.difference == pytest.approx(0, abs=1e-12)
+    assert found.tasks[0].task == "easy"
+    assert found.tasks[0].difference == pytest.approx(0, abs=1e-12)
     assert not rank(evaluation).is_settled
     alone = evaluation.estimate()["before"]
     assert alone.interval.low < truth < alone.interval.high
