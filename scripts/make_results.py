@@ -24,6 +24,8 @@ REGIMES = {
     "random": "like the source models",
     "performance": "stronger than all source models",
     "gap": "far stronger",
+    "weakest": "weaker than all source models",
+    "gap below": "far weaker",
 }
 """Splits of the study, and how their targets compare to the source models."""
 BLOCK = re.compile(r"(<!-- numbers: ([^>]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -53,11 +55,12 @@ seeds. The pages of the [methods](methods/README.md) have the numbers of their v
   table, run `fewbench compare`.
 - **Like the source models**: the targets are a random quarter of the models (on llmub_mmlu, whole
   checkpoints). **Stronger**: the targets are the strongest quarter. **Far stronger**: the targets
-  are the strongest 30%, and the source models are the weakest half.
+  are the strongest 30%, and the source models are the weakest half. **Weaker** and **far weaker**
+  are the same at the other end, measured for the recommended methods.
 - `random` differs from 1 by chance; one in ten of its intervals excludes 1.
 
 Most methods learn from source models. They beat random sampling for targets like the source
-models, but not for stronger targets.
+models, but not for stronger or weaker targets.
 
 """
 
@@ -112,14 +115,17 @@ def worst(rows: pd.DataFrame, split: str, method: str) -> str:
 
 def results_page(rows: pd.DataFrame) -> str:
     """Return the page with a row for each method to choose from."""
-    lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * 4 + "|"]
+    lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * (1 + len(REGIMES)) + "|"]
     pages = pages_of_methods()
     for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
         if method not in FIRST:
             continue
         cells = [f"[`{method}`](methods/{pages[method]})"]
         for split in REGIMES:
-            row = rows.loc["all", split, AT, method]
+            if (key := ("all", split, AT, method)) not in rows.index:
+                cells.append("–")
+                continue
+            row = rows.loc[key]
             interval = f"[{bare(row['low'])}, {bare(row['high'])}]"
             cells.append(f"{bare(row['ratio'])} {interval}")
         lines.append(f"| {' | '.join(cells)} |")
@@ -157,17 +163,17 @@ def block(rows: pd.DataFrame, methods: list[str]) -> str:
 
 
 def advice(rows: pd.DataFrame) -> str:
-    """Return the recommended methods for the first two regimes."""
+    """Return the recommended methods for targets like the source models, and beyond them."""
     budgets = (10, 20, 30, AT, 100)
     lines = [
         f"| your model is | method | error at {' / '.join(map(str, budgets))} items "
         f"| worst table at {AT} items |",
         "|---" * 4 + "|",
     ]
-    for (split, title), one in zip(REGIMES.items(), ADVICE[:2], strict=False):
+    for split, one in zip(("random", "performance", "weakest"), (*ADVICE[:2], ADVICE[1])):
         for name in one.methods:
             ratios = mean(rows, split, name, budgets)
-            lines.append(f"| {title} | `{name}` | {ratios} | {worst(rows, split, name)} |")
+            lines.append(f"| {REGIMES[split]} | `{name}` | {ratios} | {worst(rows, split, name)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -83,7 +83,7 @@ def tables_table(
             sizes = {"models": scores.n_models, "items": scores.n_items}
             rows.append(
                 {"table": table.name, "split": split}
-                | {"kind": settings.kind if split == LIKE else "performance"}
+                | {"kind": settings.kind}
                 | sizes
                 | {"tasks": len(scores.tasks)}
                 | facts(scores, found if settings.is_drawn else found[:1])

@@ -14,8 +14,8 @@ from fewbench.study.splits import count_twins
 
 BUDGETS = (10, 20, 30, 50, 100)
 SEED = 0
-LIKE, STRONGER, GAP = "random", "performance", "gap"
-SPLITS = (LIKE, STRONGER, GAP)
+LIKE, STRONGER, GAP, WEAKER, GAP_BELOW = "random", "performance", "gap", "weakest", "gap below"
+SPLITS = (LIKE, STRONGER, GAP, WEAKER, GAP_BELOW)
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,9 @@ class Table:
     by_strength: int = 3
 
     def settings(self, split: str) -> SplitSettings:
-        if split == GAP:
-            return SplitSettings("performance", targets=0.3, gap=0.2)
+        if split in (GAP, GAP_BELOW):
+            kind = "performance" if split == GAP else "weakest"
+            return SplitSettings(kind, targets=0.3, gap=0.2)
         return SplitSettings(self.drawn if split == LIKE else split)  # type: ignore[arg-type]
 
     def repeats_of(self, split: str) -> int:

@@ -88,7 +88,7 @@ def test_a_short_list_of_methods_to_use(ok, saved, n_models):
     else:
         assert when == [
             "targets like the source models",
-            "targets stronger or newer than all source models",
+            "targets stronger, newer or weaker than all source models",
         ]
     shown = ok("audit", path)
     assert len(shown.split("Use these methods")[1].splitlines()) < 20

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from fewbench.errors import MethodError, ScoresError
 from fewbench.evaluation import Evaluation
@@ -98,8 +99,27 @@ def test_fractions_are_taken_where_nothing_is_known_of_them():
     table = benchmark()
     known = {item: 0.25 + score / 2 for item, score in answers(table).items()}
     found = evaluated(table, known).estimate()["new"]
-    assert found.interval_kind == "betting"
+    assert found.interval_kind == "sampled"
     assert found.interval.low <= np.mean(list(known.values())) <= found.interval.high
+    reach = (found.interval.high - found.interval.low) / 2
+    assert found.random.half_width == pytest.approx(reach)  # of the same scores
+
+
+def test_scores_in_between_have_student_s_width_where_they_spread():
+    """Most at one end: the rare other ones decide, and a bet is needed."""
+    table, rng = benchmark(), np.random.default_rng(0)
+    for spread, kind, most in ((0.2, "sampled", 1.1), (0.02, "sampled", 1.1), (None, "betting", 3)):
+        values = rng.choice([1.0, 0.9, 0.4], len(table.item_ids), p=[0.8, 0.1, 0.1])
+        if spread is not None:
+            values = np.clip(rng.normal(0.6, spread, len(values)), 0, 1)
+        known = dict(zip(table.item_ids, values.tolist(), strict=True))
+        evaluation = evaluated(table, known, 30, method="random")
+        found = evaluation.estimate(warn=False)["new"]
+        said = values[evaluation.record.answered("new")]
+        t = stats.t.ppf(0.95, 29) * said.std(ddof=1) * np.sqrt(1 / 30 - 1 / len(values))
+        width = (found.interval.high - found.interval.low) / 2
+        assert found.interval_kind == kind
+        assert 0.9 < width / t < most
 
 
 def test_a_task_without_an_answer_has_the_full_score():

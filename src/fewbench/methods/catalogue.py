@@ -78,7 +78,7 @@ ADVICE: tuple[Advice, ...] = (
         least=FEW,
     ),
     Advice(
-        "targets stronger or newer than all source models",
+        "targets stronger, newer or weaker than all source models",
         STRONGER,
         "most other methods do worse than random sampling here",
         least=FEW,

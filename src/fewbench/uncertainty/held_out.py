@@ -587,9 +587,10 @@ def quantiles_of(errors: HeldOut, first: int, last: int) -> Quantiles | None:
     of answers, so all looks count: few errors measure one look badly, and a width would rise and
     fall with the number of items. Every target's interval asks for the same: the fit is kept.
     """
-    relative = errors.relative[:, :, first:last].reshape(len(errors.models), -1)
-    groups = np.repeat(errors.groups, relative.shape[1])
-    is_finite = np.isfinite(relative.ravel())
-    if len(np.unique(groups[is_finite])) < FEWEST_GROUPS:
+    relative, units = (array[:, :, first:last].ravel() for array in (errors.relative, errors.units))
+    groups = np.repeat(errors.groups, len(relative) // max(len(errors.models), 1))
+    # At a look where all is known no error is left to learn from, unless there is no other look.
+    counts = units > 0 if (units > 0).any() else units == 0
+    if len(np.unique(groups[counts])) < FEWEST_GROUPS:
         return None
-    return Quantiles(relative.ravel()[is_finite], groups[is_finite])
+    return Quantiles(relative[counts], groups[counts])

@@ -72,6 +72,8 @@ from fewbench.uncertainty.sampling import (
 ENOUGH = 60
 """Answers from which the interval of a sample counts what its spread over tasks gains."""
 NORMAL_DISTRIBUTION = NormalDist()
+AT_ENDS = 0.5
+"""Share of a sample's scores at one end of the scale above which Student's t is not trusted."""
 DRAWN_IN = 0.7
 """Share of the geometric mean of a method's own half width and random sampling's."""
 BEYOND = 2 / 3
@@ -215,9 +217,13 @@ class Judge:
         n = len(answers)
         left = max(1 / n - 1 / n_items, 0.0)
         deviations, ratio, freedom = answers - answers.mean(), 1.0, max(n - 1.0, 1.0)
+        is_binary = self.scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all())
         # Two more answers with the variance of a typical source: equal answers do not give a width
-        # of 0.
-        squares = float(deviations @ deviations) + 2 * self._typical_variance
+        # of 0. Without sources nothing says how much scores between 0 and 1 vary but themselves.
+        typical = self._typical_variance
+        if is_spread_out := not is_binary and not self.scores.n_models and are_spread_out(answers):
+            typical = float(answers.var(ddof=1))
+        squares = float(deviations @ deviations) + 2 * typical
         spread = math.sqrt(squares / (n + 1) * left)
         if strata is not None:
             deviations, ratio, freedom = within_strata(answers, strata)
@@ -229,7 +235,7 @@ class Judge:
             chances = np.full(self.scores.n_items, n / self.scores.n_items)
             sample = SampleErrors(influence, chances, 1 / max(squares * ratio**2, TINY))
         kind: Kind = "betting"
-        if self.scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all()):
+        if is_binary:
             factor = student(ratio, freedom)
             narrow = factor(self.level) < NORMAL_DISTRIBUTION.inv_cdf(0.5 + self.level / 2)
             kind = "sampled" if narrow else "exact"
@@ -242,12 +248,12 @@ class Judge:
                 share = min(1.0, factor(level) / NORMAL_DISTRIBUTION.inv_cdf(0.5 + level / 2))
                 return estimate - share * (estimate - low), estimate + share * (high - estimate)
 
-        elif not self.scores.n_models:
+        elif not self.scores.n_models and not is_spread_out:
 
             def ends(level: float) -> tuple[float, float]:
                 return betting_interval(np.sort(answers), n_items, level)  # for any order the same
 
-        else:  # how much scores vary is known from the sources
+        else:
             kind = "sampled"
 
             def ends(level: float) -> tuple[float, float]:
@@ -533,6 +539,16 @@ class Judge:
             if (of_part := uncertainties[-1]) is not None:
                 uncertainties[-1] = reaching_end(of_part, answers)
         return uncertainties
+
+
+def are_spread_out(answers: FloatArray) -> bool:
+    """Whether Student's t holds for the mean of a sample of scores between 0 and 1.
+
+    Not of few answers, nor where most are the best or the worst: the rare other ones, which decide,
+    may be missing.
+    """
+    at_ends = max((answers == end).mean() for end in (0.0, 1.0))
+    return len(answers) >= FEWEST_TO_STOP and at_ends <= AT_ENDS and bool(np.ptp(answers) > 0)
 
 
 def _mean_half(quantiles: Sequence[Quantiles], unit: float) -> Callable[[float], float]:

@@ -67,7 +67,7 @@ class Beyond:
 
     Attributes
     ----------
-    edges, edge_scores : (float, float)
+    edges, edge_scores : ndarray, shape (2,)
         The sources' 5% and 95% quantiles of ability and of the first wanted score.
     grid, prior : ndarray, shape (nodes,)
         Ability and prior weight of each node.
@@ -83,8 +83,8 @@ class Beyond:
         By which items are chosen: at some abilities from the sources' median to either end.
     """
 
-    edges: tuple[float, float]
-    edge_scores: tuple[float, float]
+    edges: FloatArray
+    edge_scores: FloatArray
     grid: FloatArray
     prior: FloatArray
     chances: FloatArray
@@ -150,11 +150,9 @@ class Beyond:
             how = leading, basis, alone, weights, candidates
             return tuple(_linear(curves, float(g), *how) for g in at)
 
-        low, high = np.quantile(sources, EDGES)
-        low_score, high_score = np.quantile(full, EDGES)
         return cls(
-            edges=(float(low), float(high)),
-            edge_scores=(float(low_score), float(high_score)),
+            edges=np.quantile(sources, EDGES),
+            edge_scores=np.quantile(full, EDGES),
             grid=nodes,
             prior=prior,
             chances=chances[:, candidates],
