@@ -27,8 +27,8 @@ class Point(Frozen):
     score, interval
         Its score on these items and the interval, for this checkpoint alone.
     as_model : Interval or None
-        The interval for the checkpoint in general, on questions like these and if it runs again;
-        None with `fixed_items`.
+        The interval for the checkpoint in general, on questions like these and if it runs again.
+        With `fixed_items` it is None.
     is_known : bool
         Whether it ran all items, so that the score on these items is not estimated.
     items_run : int

@@ -301,7 +301,7 @@ def check_followed(
     if is_extended:
         raise EvaluationError(
             f"{place} was extended: its old and its new items were drawn with chances of their "
-            "own, which another folder does not know",
+            "own, which a second folder does not have",
             hint="run the target in that folder, which asks it the same items: name it there (-t), "
             "or start anew on all items",
         )

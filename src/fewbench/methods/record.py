@@ -22,7 +22,7 @@ class Answers:
     - `counts`, `variances`, shape (targets, n): If items were answered several times, how often,
       and the variance of an answer about the item's own mean (see `fewbench.scores.repeats`).
       Scores are then means.
-    - `lost`: Positions of items that were asked before these and have no answer.
+    - `lost`: Positions of items requested before these, without an answer.
     """
 
     items: IntArray
@@ -147,7 +147,7 @@ class Record:
         return np.asarray(asked[~np.isnan(self._scores[target][asked])])
 
     def lost(self, target: str) -> IntArray:
-        """Return the items without an answer that were asked before one with an answer, in order.
+        """Return the items without an answer, requested before one with an answer, in order.
 
         They were not missed by chance, as those are that a run had not come to when it stopped.
         """

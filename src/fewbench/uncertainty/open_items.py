@@ -1,7 +1,7 @@
 """Items of which nothing is known: each may be anything from 0 to 1, whatever command asks.
 
 Two kinds. Items that came later (an extension), where the target has no answer and no source model
-ran: they are never predicted from the others. And items like those that were asked and not
+ran: they are never predicted from the others. And items like those requested and not
 answered although later ones were: they failed, so they may be the hard ones. A score is then
 
     (1 - open) known + open [0, 1]
@@ -78,7 +78,7 @@ class OpenItems:
     weights : ndarray, shape (items,)
         Weights of the items, of sum 1.
     chances : ndarray, shape (items,), optional
-        Each item's chance to be asked (default: the same).
+        Each item's chance to be requested (default: the same).
     beside : bool
         As for `are_unseen`.
     """
@@ -106,7 +106,7 @@ class OpenItems:
 
     @cached_property
     def lost(self) -> float:
-        """Share of the other items that are like those that were asked and not answered."""
+        """Share of the other items that are like those requested and not answered."""
         if not len(self._lost):
             return 0.0
         loads = self.weights

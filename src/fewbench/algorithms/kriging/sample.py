@@ -160,9 +160,10 @@ class Draw:
     chances: FloatArray | None = None
 
     def holds(self, asked: IntArray) -> BoolArray:
-        """Return which items were drawn, of all that were asked, answered or not.
+        """Return which items were drawn, given all requested ones, answered or not.
 
-        The longest beginning of the sample that was asked; others were asked for another reason.
+        They are the longest beginning of the sample of which all were requested; the others were
+        requested for another reason.
         """
         since = ~np.isin(asked, self.before)
         if self.sample is None:
@@ -194,7 +195,7 @@ class SampledRun:
         self.checked = 0
         self.items = np.empty(0, dtype=np.intp)
         self.answers = np.empty(0)
-        self.lost = np.empty(0, dtype=np.intp)  # asked before items that are answered, without one
+        self.lost = np.empty(0, dtype=np.intp)  # requested before answered ones, without answer
         self.rounds: tuple[bytes, ...] = ()  # equal for targets that gave equal answers
 
     def hear(self, items: IntArray, answers: FloatArray) -> None:
