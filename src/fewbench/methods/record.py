@@ -39,12 +39,13 @@ class Answers:
             None if array is None else array[:, has]
             for array in (self.scores, self.probabilities, self.counts, self.variances)
         )
-        scores, *others = of_items
+        scores, options, counts, variances = of_items
         assert scores is not None
         lost = self.lost
         if lost is not None:
             lost = np.searchsorted(items, lost[np.isin(lost, items)])
-        return Answers(np.searchsorted(items, self.items[has]), scores, *others, lost=lost)
+        places = np.searchsorted(items, self.items[has])
+        return Answers(places, scores, options, counts, variances, lost)
 
 
 @dataclass(frozen=True, eq=False)

@@ -196,7 +196,8 @@ class Judge:
         elif (error := score.sample_error()) is not None:
             uncertainty = sampled_uncertainty(estimate, *error, bounds, score.sample)
         else:
-            uncertainty = self._held_out(score, bounds)
+            of_known = replace(score, estimates=np.append(estimate, score.estimates[1:]))
+            uncertainty = self._held_out(of_known, bounds)
         return with_equal_answers(uncertainty, replies, n_items, self.level)
 
     def _of_random(
@@ -460,15 +461,14 @@ class Judge:
 
         `shares`, shape (parts, tasks), are the weights; `of_parts` has the parts in place of tasks.
         """
-        estimates = of_parts.estimates[1:].tolist()
+        estimates, of_all = of_parts.estimates[1:].tolist(), self._open(score)
+        if not of_all.unseen and not of_all.lost:
+            return self._known_parts(score, full, shares, of_parts)
         opens = [self._open(score, self.scores.task_weights @ row) for row in shares]
         known = [one.estimate_of_known(each) for one, each in zip(opens, estimates, strict=True)]
         of_known = replace(of_parts, estimates=np.array([of_parts.estimates[0], *known]))
-        if score.ran is not None and self.of_ran is not None:
-            found = self._parts_beside_unrun(score, full, shares, of_known)
-        else:
-            sizes = np.array([one.n_known for one in opens])
-            found = self._known_parts(score, full, shares, of_known, sizes)
+        sizes = np.array([one.n_known for one in opens])
+        found = self._known_parts(score, full, shares, of_known, sizes)
         return [
             unknown(each)
             if one.is_all and np.isfinite(each)
@@ -483,6 +483,8 @@ class Judge:
         sizes: IntArray | None = None,
     ) -> list[Uncertainty | None]:  # fmt: skip
         """Return what `_of_parts` does, of the `sizes` items that answers or sources tell of."""
+        if score.ran is not None and self.of_ran is not None:
+            return self._parts_beside_unrun(score, full, shares, of_parts)
         if not len(score.answers.items):
             return [unknown(float(estimate)) for estimate in of_parts.estimates[1:]]
         items, replies = score.answers.items, score.answers.scores[0]

@@ -265,7 +265,8 @@ class SampledRun:
     def _drawn(self) -> BoolArray:
         """Whether each answered item was drawn, shape (n,)."""
         asked = self._asked
-        return np.any([draw.holds(asked) for draw in self.draws], axis=0)[: len(self.items)]
+        drawn = np.any([draw.holds(asked) for draw in self.draws], axis=0)
+        return np.asarray(drawn[: len(self.items)])
 
     def sampled(self) -> tuple[Assisted, SampleErrors]:
         """Return what the sample says by itself, assisted by the curves."""
