@@ -170,7 +170,8 @@ def advice(rows: pd.DataFrame) -> str:
         f"| worst table at {AT} items |",
         "|---" * 4 + "|",
     ]
-    for split, one in zip(("random", "performance", "weakest"), (*ADVICE[:2], ADVICE[1])):
+    ends = zip(("random", "performance", "weakest"), (*ADVICE[:2], ADVICE[1]), strict=True)
+    for split, one in ends:
         for name in one.methods:
             ratios = mean(rows, split, name, budgets)
             lines.append(f"| {REGIMES[split]} | `{name}` | {ratios} | {worst(rows, split, name)} |")

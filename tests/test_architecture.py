@@ -131,13 +131,53 @@ def test_no_room_reaches_into_another_s_private_names():
 
 
 def test_only_one_place_prints():
-    """There keys are masked and control characters written out."""
+    """There control characters are written out."""
     helps = {"_text.py", "runners/lm_eval/setup.py"}  # the last: lm-eval's own help
     for path in sources():
         if path.relative_to(ROOT).as_posix() not in helps:
             for node in nodes(path):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     assert node.func.id != "print", f"{path}, line {node.lineno}: use echo or say"
+
+
+UNQUOTED = {
+    # whole numbers, and words from short lists
+    *("len(self.shown)", "most", "keep", "min(100, -(-n_items // 2))", "','.join(budgets)"),
+    *("BUDGET", "max(items, 1)", "more", "run - budget", "provenance.budget", "provenance.seed"),
+    *("items", "counted(left, 'more item')", "wanted", "harness", "kind", "provenance.average"),
+    *("average", "scores.average", "leads.average", "transform", "self.tried_at"),
+    *("OTHER_DOMAIN", "some(list(named))", "'|'.join(metrics)", "','.join(first)"),
+    # quoted by the caller, and no part of a command
+    *("method", "cost", "known", "questions", "text", "some(there)", "why", "status.limit"),
+    *("QUESTION", "some(there, most=12)"),
+}
+"""What may stand in a printed command as it is."""
+COMMAND = re.compile(
+    rf"(?:\bfewbench (?:{'|'.join(COMMANDS)})|(?<![\w-])--[a-z][a-z-]*)[ =]"
+    r"(?:[^\n;,.:()\0]|\0\d+\0)*"
+)
+
+
+def test_commands_that_are_printed_are_quoted():
+    """They are printed to be copied: a folder may be named `sp ace`, or `a$(touch X)`."""
+    found = []
+    for path in sources():
+        source = path.read_text()
+        for node in (node for node in nodes(path) if isinstance(node, ast.JoinedStr)):
+            values = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+            at = iter(range(len(values)))
+            text = "".join(
+                part.value if isinstance(part, ast.Constant) else f"\0{next(at)}\0"
+                for part in node.values
+            )
+            for command in COMMAND.findall(text):
+                for number in re.findall(r"\0(\d+)\0", command):
+                    value = ast.unparse(values[int(number)])
+                    made = rf"\b{re.escape(value)} = .*\bquoted?\("  # quoted before
+                    is_quoted = re.match(r"(shlex\.)?quoted?\(", value) or re.search(made, source)
+                    if not is_quoted and value not in UNQUOTED:
+                        found.append(f"{path}, line {node.lineno}: quote {value}")
+    assert not found
 
 
 UNREAD = {

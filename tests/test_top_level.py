@@ -260,9 +260,10 @@ def test_what_is_imported_from_files(tmp_path):
 
 def test_a_damaged_measurement_is_repaired(tmp_path):
     path = tmp_path / "answers.jsonl"
-    path.write_bytes(b'{"seed":0}\nbroken\n{"seed":1}\n{"torn')
-    assert repair_measurement(tmp_path) == 2
-    assert path.read_bytes() == b'{"seed":0}\n{"seed":1}\n'
+    whole = b'{"request":"a","value":0.5,"said":"A","prompt":7,"completion":1}\n'
+    path.write_bytes(whole + b'broken\n{"seed":1}\n' + whole + b'{"torn')
+    assert repair_measurement(tmp_path) == [2, 3, 5]
+    assert path.read_bytes() == 2 * whole
 
 
 def test_one_method_one_budget_and_the_name_of_a_split():

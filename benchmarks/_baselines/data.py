@@ -6,7 +6,7 @@ import pandas as pd
 
 from _baselines.figures import AT, Cells, overall
 from _baselines.over_tables import OverTables
-from _baselines.tables import BUDGETS, LIKE, SPLITS, Loaded, Table, facts
+from _baselines.tables import BUDGETS, SPLITS, Loaded, Table, facts
 from fewbench.study import Split
 from fewbench.study.inference import Figure
 

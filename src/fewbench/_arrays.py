@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._files import written_whole
+from fewbench._memory import check_arrays_memory
+from fewbench.errors import FewbenchError
 
 T = TypeVar("T")
 DAMAGED = (
@@ -22,7 +24,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def to_arrays(one: Any, head: str = "") -> dict[str, NDArray[Any]]:
-    """Return the fields of a dataclass by name: arrays, numbers and tuples of them or of texts.
+    """Return the fields of a dataclass by name: arrays, numbers, tuples of numbers or of texts.
 
     Fields that are such dataclasses, or tuples of them, become `field/name` and `field/0/name`.
 
@@ -71,7 +73,8 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
 def read_arrays(path: Path, make: Callable[[dict[str, NDArray[Any]]], T]) -> T | None:
     """Return what an .npz file contains, or None if it is missing, damaged or unknown."""
     try:
+        check_arrays_memory(path)
         with np.load(path, allow_pickle=False) as file:
             return make(dict(file))
-    except DAMAGED:
+    except (*DAMAGED, FewbenchError):
         return None

@@ -9,10 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from fewbench._text import masked_bytes
 from fewbench.errors import EvaluationError, FewbenchError
 
-TEXT = {"", ".csv", ".html", ".json", ".jsonl", ".md", ".txt", ".xml"}
 UNNAMED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -48,10 +46,7 @@ def folder_name(name: str, gap: str = "_") -> str:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside `path`; rename it to `path` when the block ends well.
-
-    Keys in a text are masked.
-    """
+    """Give a temporary name beside `path`; rename it to `path` when the block ends well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -59,8 +54,6 @@ def written_whole(path: Path) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
-            if path.suffix in TEXT:
-                temporary.write_bytes(masked_bytes(temporary.read_bytes()))
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # before the name says that it is there
             mask = os.umask(0)

@@ -1,64 +1,123 @@
-"""Text on its way out: aligned, wrapped, secrets masked, what would steer a terminal written out.
+"""Text: aligned, wrapped, secrets masked, what would steer a terminal written out.
 
-What the command line prints passes `plain` (`echo`, `say`); text in files passes
-`masked_bytes` (`fewbench._files`, `fewbench._journal`).
+What the command line prints passes `plain` (`echo`, `say`). Text that comes from outside, such as
+errors, replies and arguments, is masked where it comes in. Names, ids and paths are never masked.
 """
 
 import json
+import logging
 import os
 import re
+import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-SECRET = re.compile(
-    r"(^|_)(API_KEY|SECRET_ACCESS_KEY|(ACCESS|AUTH|SESSION|HF|HUB|GITHUB|GH)_TOKEN)$", re.IGNORECASE
+# Names of what is secret: what Inspect's providers, lm-eval, the Hub and clouds read, and options.
+_NAME = (
+    r"(?:api[_-]?key|(?:access|account|private|secret)[_-]?key|secret|passw(?:or)?d|"
+    r"connection[_-]string|(?:access|api|auth|bearer|hf|hub|github|gh|sas|session)[_-]token|"
+    r"bearer_token_bedrock)"
 )
+SECRET = re.compile(rf"(?:^|_){_NAME}$", re.IGNORECASE)
+# As arguments give them: --api-key X, api_key=X, {"api_key": "X"}, Authorization: Bearer X.
+GIVEN = re.compile(
+    rf"""((?:
+        (?<![\w-]) --? (?:(?:[\w-]*[_-])?{_NAME}|token) [\s=]
+        | (?:(?:\b|_){_NAME}|(?<![\w-])token) ["']? \s*[=:]
+        | \bbearer\s
+    )\s*["']?) (\(the\ key\) | [^\s"',;&$]+)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+ADDRESS = re.compile(r"(://[^\s/:@]*)(:[^\s/@]+@)")  # user:password@
 SHORTEST = 8  # characters; shorter ones, such as "none", are not secret and appear by chance
-MASK = "(the key)"
+MASK, PASSWORD = "(the key)", ":(the key)@"
 # Control characters but for tabs and ends of lines, marks that reorder text, halves of pairs.
 STEERS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udc7f\udd00-\udfff]"
 )
 COMMAND = re.compile(r"\(fewbench [^()]*\)")
 WIDEST, WIDEST_TABLE = 100, 200
-_KNOWN: dict[str, str] = {}
+_KNOWN: set[str] = set()
 
 
-def keep_secrets(named: Mapping[str, object]) -> None:
-    """Mask those values from here on whose names say that they are keys, such as `api_key`."""
-    _KNOWN.update(_secrets(named))
+def keep_secrets(arguments: str) -> None:
+    """Mask the keys and passwords among arguments from here on, wherever they are repeated."""
+    _KNOWN.update(match[2] for match in ADDRESS.finditer(arguments))
+    _KNOWN.update(match[2] for match in GIVEN.finditer(arguments) if len(match[2]) >= SHORTEST)
 
 
-def _secrets(named: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    for name, value in named.items():
-        if SECRET.search(name) and isinstance(value, str) and len(value) >= SHORTEST:
-            yield value, name
+def _secrets() -> set[str]:
+    found = set(_KNOWN)
+    for name, value in os.environ.items():
+        if SECRET.search(name) and len(value) >= SHORTEST:
+            found.add(value)
+        found.update(match[2] for match in ADDRESS.finditer(value))
+    return found
 
 
 def masked(text: str) -> str:
-    """Return text without the keys in it: those of the environment and of `keep_secrets`.
+    """Return text from outside without the keys in it: of the environment and of `keep_secrets`.
 
     Examples
     --------
-    >>> keep_secrets({"api_key": "sk-1234567890", "max_tokens": 12345678})
+    >>> keep_secrets("--model_args api_key=sk-1234567890,max_tokens=12345678")
     >>> masked("no such key: sk-1234567890 (12345678)")
     'no such key: (the key) (12345678)'
     """
-    for secret in {**_KNOWN, **dict(_secrets(os.environ))}:
-        text = text.replace(secret, MASK)
+    for secret in sorted(_secrets(), key=len, reverse=True):
+        text = text.replace(secret, PASSWORD if ADDRESS.fullmatch(f"://{secret}") else MASK)
     return text
 
 
-def masked_bytes(text: bytes) -> bytes:
-    """Return `masked` UTF-8 text."""
-    return masked(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+def masked_arguments(text: str) -> str:
+    """Return arguments without what is secret by its place, too, however short.
+
+    Examples
+    --------
+    >>> masked_arguments("ask --api-key none --max-tokens 5 --url http://me:x@here/v1")
+    'ask --api-key (the key) --max-tokens 5 --url http://me:(the key)@here/v1'
+    """
+    text = ADDRESS.sub(rf"\1{PASSWORD}", text)
+    return masked(GIVEN.sub(lambda match: match[1] + MASK, text))
+
+
+def masked_within(value: Any) -> Any:
+    """Return the content of JSON with masked texts; names of fields stay."""
+    if isinstance(value, dict):
+        return {name: masked_within(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [masked_within(part) for part in value]
+    return masked(value) if isinstance(value, str) else value
+
+
+@contextmanager
+def masking_records() -> Iterator[None]:
+    """Mask the messages and tracebacks that libraries log."""
+    plain = logging.getLogRecordFactory()
+
+    def make(*given: Any, **named: Any) -> logging.LogRecord:
+        record = plain(*given, **named)
+        if (said := record.getMessage()) != (text := masked(said)):
+            record.msg, record.args = text, ()
+        if record.exc_info and record.exc_info[0] is not None:
+            shown = logging.Formatter().formatException(record.exc_info)
+            if shown != (text := masked(shown)):
+                record.exc_info, record.exc_text = None, text
+        return record
+
+    logging.setLogRecordFactory(make)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(plain)
 
 
 def plain(text: str) -> str:
-    r"""Return masked text that a terminal shows as it is: control characters as in JSON.
+    r"""Return text that a terminal shows as it is: control characters as in JSON.
 
     Bytes of a path that this locale cannot decode are shown as UTF-8 where they are.
 
@@ -69,7 +128,7 @@ def plain(text: str) -> str:
     >>> print(plain("r\udcc3\udca9sum\udce9"))
     résum\xe9
     """
-    shown = STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", masked(text))
+    shown = STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -101,6 +160,11 @@ def say_note(text: str) -> None:
 def say_warning(text: str) -> None:
     """Print a warning to stderr, marked as one."""
     say(as_warning(text))
+
+
+def quoted(word: object) -> str:
+    """Return a word of a command as a shell reads it: what is printed to be copied passes here."""
+    return shlex.quote(str(word))
 
 
 def table(

@@ -26,6 +26,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from fewbench._text import masked
+
 __all__ = [
     "AnswersError",
     "ClusterError",
@@ -94,7 +96,7 @@ class EstimateWarning(UserWarning):
 
 
 def first_line(error: BaseException | str) -> str:
-    r"""Return the first line of an error or a text; an error's type if it has no text.
+    r"""Return the first line of an error or a text, masked; an error's type if it has no text.
 
     Examples
     --------
@@ -102,7 +104,7 @@ def first_line(error: BaseException | str) -> str:
     ('no such column', 'KeyError')
     """
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else "" if isinstance(error, str) else type(error).__name__
+    return masked(lines[0]) if lines else "" if isinstance(error, str) else type(error).__name__
 
 
 class ScoresError(FewbenchError):

@@ -13,7 +13,7 @@ OTHERS = {
     *("--mode", "--reuse", "--dump-eval-details", "--sample-id", "--sample-shuffle", "--no-score"),
     *("--max-samples", "--epochs", "--max-connections", "--retry-on-error", "--model-base-url"),
     *("--no-log-samples", "--detach", "--log-dir", "--nthreads", "--head", "--address"),
-    *("--max-retries", "--max-tokens", "--attempt-timeout"),
+    *("--max-retries", "--max-tokens", "--attempt-timeout", "--api-key", "--model-cost-config"),
 }
 
 

@@ -7,7 +7,9 @@ from threading import Thread
 
 
 class Replying(BaseHTTPRequestHandler):
-    """Answers every request with status 200 and what `reply` returns for its body."""
+    """Answers every request with a status and what `reply` returns for its body."""
+
+    status = 200
 
     def reply(self, asked):
         raise NotImplementedError
@@ -15,7 +17,7 @@ class Replying(BaseHTTPRequestHandler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         data = json.dumps(self.reply(asked)).encode()
-        self.send_response(200)
+        self.send_response(self.status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

@@ -38,6 +38,6 @@ def test_files(cli, started, scores, command, said):
 
 def test_a_program(cli, scores):
     said = cli("run", "command", scores, "-m", "random", "-n", 5, "-o", "c", "--", *PRINTS)
-    assert said.code == 2
+    assert said.code == 1  # the model failed
     assert "which is not an answer" in said.err
-    assert len(said.err) < 500
+    assert len(said.out + said.err) < 2000

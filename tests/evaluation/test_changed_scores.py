@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewbench import add
-from fewbench.errors import EvaluationError
+from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
@@ -55,7 +55,7 @@ def test_a_table_that_only_grows_changes_nothing(table, sources, tmp_path):
     assert "fewbench extend" in note
 
 
-@pytest.mark.parametrize("method", ["fewbench", "random", "random-ridge"])
+@pytest.mark.parametrize("method", ["fewbench", "random", "random-ridge", "anchor-points"])
 def test_models_that_leave_or_change_their_names_or_answers_are_said(
     table, sources, tmp_path, method
 ):
@@ -112,3 +112,22 @@ def test_a_run_whose_sources_grew_by_runs_keeps_its_own(table, sources, tmp_path
     second = Evaluation(grown, "random", 20, ["second"])
     second.save(tmp_path / "second", save_scores(grown, tmp_path / "grown.parquet"))
     assert Evaluation.open(tmp_path / "second", grown).notes == ()
+
+
+def test_weights_of_chosen_items_stay_in_proportion_when_items_are_retired(
+    table, sources, tmp_path
+):
+    before = begun(sources, table, tmp_path, "anchor-points", 10).subset
+    others = [item for item in sources.item_ids if item not in before.items[:2]]
+    now = opened(tmp_path, sources.take(items=sources.positions(others)))
+    assert now.subset.items == before.items[2:]
+    left = np.array(before.weights[2:])
+    assert now.subset.weights == pytest.approx(left / left.sum())
+    estimate = now.estimate(warn=False)[NAME]
+    assert estimate.items_run == 8
+    assert any("2 of 10 answers left" in warning for warning in estimate.warnings)
+    heavier = others[-1]
+    weights = [2.0 if item == heavier else 1.0 for item in sources.item_ids]
+    reweighed = sources.changed(items=sources.items.assign(weight=weights))
+    with pytest.raises(MethodError, match="weighed its items"):
+        opened(tmp_path, reweighed)

@@ -180,3 +180,17 @@ def test_two_extensions_at_once_are_one(table, tmp_path, monkeypatch):
     with pytest.raises(EvaluationError, match="changed while it was read"):
         extend(folder, table.benchmark)
     assert Evaluation.open(folder).scores.n_items == 400
+
+
+def test_items_that_the_method_could_not_estimate_with_are_refused_before_they_are_taken(tmp_path):
+    whole = simulate(25, 25, 1, seed=1)
+    table, items = whole.take(items=range(5)), whole.benchmark.items
+    evaluation = Evaluation(table, "fewbench-static", 5, ["new"])
+    evaluation.save(tmp_path / "run", save_scores(table, tmp_path / "scores.parquet"))
+    evaluation.tell("new", dict.fromkeys(evaluation.ask()["new"], 1.0))
+    before = evaluation.estimate()
+    with pytest.raises(EvaluationError, match="source models"):
+        extend(tmp_path / "run", Benchmark(items))
+    assert Evaluation.open(tmp_path / "run").estimate() == before
+    extend(tmp_path / "run", Benchmark(items.iloc[:6]))
+    assert Evaluation.open(tmp_path / "run").estimate()["new"].items_total == 6

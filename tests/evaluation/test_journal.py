@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 
@@ -109,7 +110,7 @@ def test_saved_in_the_middle_of_the_second_round(sources, targets, tmp_path, two
 
 
 def test_a_torn_last_line_is_skipped_and_asked_again(sources, targets, tmp_path):
-    evaluation = begun(sources, targets, tmp_path)
+    begun(sources, targets, tmp_path)
     whole = lines(tmp_path)
     for torn in (whole[2][:-1], whole[2][:20], b"{", b"\x00\xff"):
         (tmp_path / "answers.jsonl").write_bytes(whole[0] + whole[1] + torn)
@@ -117,12 +118,15 @@ def test_a_torn_last_line_is_skipped_and_asked_again(sources, targets, tmp_path)
         assert len(opened.ask()["model-13"]) == 7
     opened.tell_table(targets)
     assert lines(tmp_path)[:2] == whole[:2]
-    assert Evaluation.open(tmp_path, sources).estimate() == finished(evaluation, targets)
+    whole = finished(Evaluation(sources, "random-ridge", 8, NAMES, seed=2), targets)
+    assert Evaluation.open(tmp_path, sources).estimate() == whole
 
 
 def damaged(**change):
     def spoil(line):
-        return json.dumps({**json.loads(line), **change}).encode() + b"\n"
+        entry = json.loads(line)
+        del entry["crc32"]  # as lines of older versions, whose changes are not noticed
+        return json.dumps({**entry, **change}).encode() + b"\n"
 
     return spoil
 
@@ -216,3 +220,22 @@ def test_the_same_items_are_asked_whatever_the_method_would_choose_now(sources, 
     path.write_text(json.dumps(header))
     asked = Evaluation.open(tmp_path, sources).ask()["model-13"]
     assert asked == list(evaluation.subset.items[::-1])
+
+
+def test_opening_takes_as_long_as_there_are_answers(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    benchmark = simulate(1, 4000, seed=1).benchmark
+
+    def seconds(n):
+        evaluation = Evaluation(benchmark, "random", n)
+        evaluation.save(tmp_path / str(n))
+        for item in evaluation.ask()["target"]:
+            evaluation.tell("target", {item: 1.0})
+        best = []
+        for _ in range(3):
+            started = time.process_time()
+            Evaluation.open(tmp_path / str(n))
+            best.append(time.process_time() - started)
+        return min(best)
+
+    assert seconds(3000) < 1.5 * 3 * seconds(1000)

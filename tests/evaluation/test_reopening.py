@@ -136,7 +136,7 @@ def test_a_repaired_folder_opens(sources, targets, tmp_path, two_rounds, number,
     content = spoiled(tmp_path, number)
     with pytest.raises(EvaluationError, match=f"line {number + 1} is damaged.*fewbench repair"):
         Evaluation.open(tmp_path, sources, two_rounds if adaptive else None)
-    assert Journal(tmp_path).repair() == 1
+    assert Journal(tmp_path).repair() == [number + 1]
     assert (tmp_path / "answers.jsonl.damaged").read_bytes() == content
     opened = Evaluation.open(tmp_path, sources, two_rounds if adaptive else None)
     assert len(opened.record.answered(NAME)) == (3 if number == 0 else 2), "answers are lost"
@@ -144,7 +144,7 @@ def test_a_repaired_folder_opens(sources, targets, tmp_path, two_rounds, number,
     assert said.items_run >= 7
     again = Evaluation.open(tmp_path, sources, two_rounds if adaptive else None)
     assert again.estimate()[NAME] == said
-    assert Journal(tmp_path).repair() == 0
+    assert Journal(tmp_path).repair() == []
 
 
 def test_a_correction_of_a_lost_answer_is_an_answer(sources, targets, tmp_path):
@@ -239,3 +239,28 @@ def test_an_estimate_needs_no_writing(
     assert lines(tmp_path) == kept
     monkeypatch.undo()
     assert Evaluation.open(tmp_path, sources, two_rounds).estimate()[NAME] == estimate
+
+
+def test_an_evaluation_whose_target_was_removed_meanwhile_adds_nothing(tmp_path, sources):
+    evaluation = Evaluation(sources, "random", 8, ["one", "two"])
+    evaluation.save(tmp_path)
+    first, second = evaluation.ask()["one"][:2]
+    evaluation.tell("one", {first: 1.0})
+    Journal(tmp_path).forget("one")
+    with pytest.raises(EvaluationError, match="rewritten"):
+        evaluation.tell("one", {second: 1.0})
+    assert Evaluation.open(tmp_path, sources).targets == ("two",)
+
+
+def test_a_target_whose_first_line_is_lost_stays(tmp_path, sources):
+    evaluation = Evaluation(sources, "random", 8, ["one"])
+    evaluation.save(tmp_path)
+    evaluation.tell("one", dict.fromkeys(evaluation.ask()["one"], 1.0))
+    evaluation.follow("two")
+    evaluation.tell("two", dict.fromkeys(evaluation.ask()["two"][:3], 0.0))
+    followed = next(at for at, line in enumerate(lines(tmp_path)) if b'"lead"' in line)
+    spoiled(tmp_path, followed)
+    assert Journal(tmp_path).repair() == [followed + 1]
+    opened = Evaluation.open(tmp_path, sources)
+    assert opened.targets == ("one", "two")
+    assert len(opened.record.answered("two")) == 3

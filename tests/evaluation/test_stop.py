@@ -258,6 +258,7 @@ def test_what_is_no_cost(cost):
         ({"cost": [-1.0] + [1.0] * 399}, "1 item without a cost of 0 or more in .*: 'item-0"),
         ({"cost": ["dear"] + [1.0] * 399}, "1 item without a cost"),
         ({"cost": [np.inf, np.nan] + [1.0] * 398}, "2 items without a cost"),
+        ({"cost": [1e308, 5e-324] + [1.0] * 398}, "2 items without a cost.*at most 1e\\+100"),
         ({"cost": 0.0}, "all items cost 0"),
     ],
 )

@@ -1,5 +1,6 @@
 """Every layout is fetched from an imitation of its site, with the failures that sites have."""
 
+import gzip
 import io
 import json
 import signal
@@ -391,6 +392,31 @@ def test_what_a_hostile_site_says(site, tmp_path, kind):
             fewbench.get(name, **LAYOUTS[name][0])
     below = [one.relative_to(tmp_path).parts[0] for one in tmp_path.rglob("*") if one.is_file()]
     assert set(below) <= {"cache"}
+
+
+def test_replies_are_read_no_further_than_expected(site, monkeypatch):
+    """A host that ignores Range, or packs a listing of 20 MB into 20 kB, fills no memory."""
+    answer = site.answer
+
+    def ignoring(path, query, body):
+        status, headers, data = answer(path, query, body)
+        if path.endswith(".parquet"):  # the site sends all of what is encoded
+            headers, data = {**headers, "Content-Encoding": "identity"}, data + bytes(2**25)
+        return status, headers, data
+
+    def packing(path, query, body):
+        status, headers, data = answer(path, query, body)
+        if path.startswith("/gh-api"):
+            headers = {**headers, "Content-Encoding": "gzip"}
+            data = gzip.compress(b" " * 2 * 10**7 + data)
+        return status, headers, data
+
+    monkeypatch.setattr(fetching, "MOST_JSON", 0.001)
+    for one, name in ((ignoring, "livebench"), (packing, "swe-bench")):
+        site.answer = one
+        with pytest.raises(PublicError, match="sends more than"):
+            fewbench.get(name, **LAYOUTS[name][0])
+    assert sum(site.sent.values()) < 2**24
 
 
 def test_numbers_that_would_be_wrong(site):

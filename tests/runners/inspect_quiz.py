@@ -3,7 +3,8 @@
 ASKED: file to which the model writes each question. SLOW: seconds an answer takes. FAIL: questions
 at which the service is down, separated by commas. DIE: the same, for all questions. NUMERIC: the
 scorer compares numbers. ENDS: why a reply ends. OTHER: the model that answers in its place.
-GROUPED: the metadata by which the scores of exams are grouped, separated by commas.
+GROUPED: the metadata by which the scores of exams are grouped, separated by commas. LONG: replies
+to odd questions take 1,000 tokens more.
 """
 
 import asyncio
@@ -61,7 +62,8 @@ class Scripted(ModelAPI):
         output.choices[0].stop_reason = os.environ.get("ENDS", "stop")
         if other := os.environ.get("OTHER"):
             output.fallback = ModelFallback(model=self.model_name, fallback_model=other)
-        output.usage = ModelUsage(input_tokens=10, output_tokens=1, total_tokens=11)
+        more = 1000 if "LONG" in os.environ and re.search(r"[13579] so", question) else 0
+        output.usage = ModelUsage(input_tokens=10, output_tokens=1 + more, total_tokens=11 + more)
         return output
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -213,6 +213,15 @@ def test_a_run_that_is_refused_leaves_what_another_run_writes_meanwhile(tmp_path
     assert len(Evaluation.open(place, SOURCES).record.answered("target")) == 8
 
 
+def test_a_run_that_is_refused_leaves_what_is_told_meanwhile(tmp_path):
+    Run.open(SOURCES, "random", 8, tmp_path / "run").close()
+    with suppress(RunError), undone_if_refused(tmp_path / "run", lambda: False):
+        other = Evaluation.open(tmp_path / "run", SOURCES)
+        other.tell("target", {other.ask()["target"][0]: 1.0})
+        raise RunError("refused", hint="")
+    assert len(Evaluation.open(tmp_path / "run", SOURCES).record.answered("target")) == 1
+
+
 def test_limits_that_only_a_run_keeps(monkeypatch):
     def batches(stop, *, cost=0.0, tokens=0, seconds=0.0):
         clock = [1000.0]
@@ -244,6 +253,15 @@ def test_limits_that_only_a_run_keeps(monkeypatch):
             Evaluation(SOURCES, "random", stop=stop)
 
 
+def test_a_limit_on_what_a_function_cannot_report_is_refused(tmp_path):
+    asked = []
+    for stop in (Stop(cost=5), Stop(items=20, cost=5), Stop(tokens=9), Stop(items=20, tokens=9)):
+        with pytest.raises(fewbench.errors.RunError, match=r"limit on \w+ cannot be kept"):
+            fewbench.run(SOURCES, "random", score=asked.append, stop=stop, folder=tmp_path / "run")
+    assert not asked
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(("score", "what"), [(0.0, "wrong"), (1.0, "right")])
 def test_answers_that_are_all_wrong_or_all_right_are_a_warning(tmp_path, score, what):
     found = fewbench.run(SOURCES, "random", 40, lambda item: score, folder=tmp_path)
@@ -270,7 +288,7 @@ def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):
     path.write_text(path.read_text() + "broken\n")
     with pytest.raises(fewbench.FewbenchError, match=r"answers\.jsonl: line 5 is damaged"):
         Run.open(SOURCES, "random", Stop(items=9), tmp_path)
-    assert Journal(tmp_path).repair() == 1
+    assert Journal(tmp_path).repair() == [5]
     with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:
         assert run.result().spent.cost == 2.5
 
@@ -321,10 +339,12 @@ def test_ctrl_c_within_a_batch_counts_its_cost_once(tmp_path, monkeypatch):
         return tell(self, *given, **settings)
 
     monkeypatch.setattr(Evaluation, "tell", interrupted)
+    monkeypatch.setenv("SLOW", "1")
     program = (
-        "import json, sys\n"
-        "for line in sys.stdin:\n"
+        "import json, os, sys, time\n"
+        "for n, line in enumerate(sys.stdin):\n"
         "    item = json.loads(line)['item']\n"
+        "    if n == 15 and 'SLOW' in os.environ: time.sleep(60)\n"
         "    print(json.dumps({'item': item, 'score': 1, 'cost': 1}), flush=True)\n"
     )
     runner = CommandRunner([sys.executable, "-c", program])
@@ -336,6 +356,15 @@ def test_ctrl_c_within_a_batch_counts_its_cost_once(tmp_path, monkeypatch):
     runner = CommandRunner([sys.executable, "-c", program])  # which may read other weights now
     found = run_with(runner, SOURCES, "random", Stop(items=40), folder=tmp_path)
     assert any("goes on from 15 earlier answers: if the program" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("wrong", [7.0, "yes", 0.5])
+def test_a_wrong_score_costs_no_other_answer(tmp_path, wrong):
+    given = {"score": lambda item: wrong if item == bad else TRUTH[item], "folder": tmp_path}
+    bad = Evaluation(SOURCES, "random", 8).ask()["target"][4]
+    with pytest.raises(fewbench.FewbenchError, match=bad):
+        fewbench.run(SOURCES, "random", 8, **given)
+    assert len(Evaluation.open(tmp_path, SOURCES).record.answered("target")) == 7
 
 
 def test_a_target_with_the_items_of_another_run_goes_on_to_a_larger_cost(tmp_path):

@@ -1,11 +1,13 @@
 """Runs in the real Inspect, with a scripted model: chosen samples, checks, faults."""
 
+import asyncio
 import importlib.util
 import json
 import os
 import random
 import signal
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +23,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.inspect import estimated, result
 from fewbench.readers.harnesses.inspect_logs.samples import content_of
 from fewbench.readers.values import content_id
+from fewbench.runners.inspect.pool import SharedRun
 from fewbench.runners.inspect.samples import match_samples, tasks_in, with_ids
 from fewbench.scores.conditions import COLUMNS
 from fewbench.scores.roles import as_scores
@@ -210,6 +213,30 @@ class TestWhatRuns:
         (target,) = found.targets.values()
         assert (target.items_run, target.cost, target.full_cost) == (4, 24.0, 180.0)
         assert Evaluation.open(folder, table).cost("scripted/new-9").spent == 24.0
+
+    def test_a_limit_on_cost_needs_prices(self, scores, tmp_path, asked, monkeypatch):
+        """Of all models; reported costs pass it by no more than the samples that run at a time."""
+        from inspect_ai.model import ModelCost, ModelInfo, set_model_info
+
+        folder, how = tmp_path / "run", {"method": "random", "accept_differences": True}
+        for stop in (Stop(cost=1), Stop(cost=1, items=20)):
+            with pytest.raises(RunError, match="no cost is reported") as refused:
+                run(scores, folder, "--epochs", "3", stop=stop, **how)
+            assert "--model-cost-config" in refused.value.hint
+            assert not folder.exists()
+        assert not asked()
+        prices = ModelCost(input=1e5, output=0, input_cache_write=0, input_cache_read=0)
+        set_model_info("scripted/new-9", ModelInfo(cost=prices))  # 1 for each answer
+        try:
+            with pytest.raises(RunError, match="no cost is reported"):
+                run(scores, folder, model="scripted/new-9,scripted/b-9", stop=Stop(cost=20), **how)
+            assert not asked()
+            words = ("--epochs", "3", "--max-samples", "6")
+            found = run(scores, folder, *words, stop=Stop(cost=20), **how)
+        finally:
+            set_model_info("scripted/new-9", ModelInfo())
+        assert len(asked()) == found.spent.cost == 18
+        assert any("passed by the 6 samples that run" in note for note in found.notes)
 
     def test_epochs_are_answers_whose_spread_is_kept(self, scores, tmp_path):
         settings = ("-M", "unsteady=true", "--epochs", "3")
@@ -525,8 +552,11 @@ def estimate_of(scores, folder):
 
 
 def write_estimate(scores, folder, out):
-    if (found := estimate_of(scores, folder)) is not None:
-        out.write_text(str(found))
+    with suppress(KeyboardInterrupt):  # before the first sample, or after the last one
+        if (found := estimate_of(scores, folder)) is not None:
+            part = out.with_suffix(".part")  # a kill may come amid the writing
+            part.write_text(str(found))
+            part.rename(out)
 
 
 def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
@@ -558,6 +588,20 @@ def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
 
 @pytest.mark.usefixtures("quiz")  # which registers the model
 class TestWithoutSources:
+    def test_ctrl_c_before_the_run_is_open(self, tmp_path, asked, monkeypatch):
+        """Nothing says so but the interrupt itself; a rerun begins as if nothing had been."""
+
+        async def interrupted(pool):
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(60)  # which is cancelled
+
+        with monkeypatch.context() as patched:
+            patched.setattr(SharedRun, "learn_items", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                run(None, tmp_path / "run")
+        assert not asked()
+        assert run(None, tmp_path / "run").targets["scripted/new-9"].items_run == 8
+
     def test_items_settings_and_metric_are_those_of_an_import(self, tmp_path, asked):
         import inspect_ai
 
@@ -666,6 +710,34 @@ class TestReplies:
         if said:
             with pytest.raises(AnswersError, match=r"1 of 1 reply was|leave out --strict"):
                 run(scores, tmp_path / "strict", method="random", strict=True)
+
+    @pytest.mark.parametrize("repeats", [1, 2])
+    def test_answers_that_a_limit_ended_are_counted_and_run_again(
+        self, scores, tmp_path, asked, repeats, monkeypatch
+    ):
+        monkeypatch.setenv("LONG", "1")
+        folder, how = tmp_path / "run", {"method": "random", "repeats": repeats}
+        how["accept_differences"] = True
+        found = run(scores, folder, "--token-limit", "500", **how)
+        wrong = [item for item in told(folder) if question_of(scores, item)[-5] in "13579"]
+        assert 1 < len(wrong) < 8
+        (estimate,) = found.estimates.values()
+        said = f"{len(wrong)} of 8 samples ended by a token limit and count as wrong; --retry lim"
+        assert any(said in warning for warning in estimate.warnings)
+        n_asked, (old,) = len(asked()), found.targets.values()
+        how["retry"] = "limits"
+        found = run(scores, folder, "--token-limit", "5000", **how)
+        again = repeats * [question_of(scores, item) for item in wrong]
+        assert sorted(asked()[n_asked:]) == sorted(again)
+        (new,) = found.targets.values()
+        assert not any("ended by" in warning for warning in new.estimate.warnings)
+        assert new.items_run == 8
+        assert not found.reused
+        assert new.tokens == old.tokens + 1011 * len(again)
+        last = run(scores, folder, "--token-limit", "5000", **how)
+        assert len(asked()) == n_asked + len(again)
+        assert last.reused
+        assert last.targets["scripted/new-9"].tokens == new.tokens
 
     def test_a_killed_run_takes_them_from_its_log(self, scores, tmp_path, monkeypatch):
         monkeypatch.setenv("ENDS", "max_tokens")

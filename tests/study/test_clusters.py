@@ -13,7 +13,7 @@ import time
 import types
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from importlib import import_module
 
@@ -46,6 +46,33 @@ def calls():
         return 2 * item
 
     return double
+
+
+def test_workers_of_this_machine_end_with_a_killed_parent(tmp_path):
+    code = (
+        "import os, sys, time\n"
+        "from fewbench.executors.local import Processes\n"
+        "def busy(folder, item):\n"
+        "    open(os.path.join(folder, str(os.getpid())), 'w').close()\n"
+        "    while True: sum(range(10000))\n"
+        "list(Processes(2).each(busy, sys.argv[1], [1, 2]))\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as parent:
+        while len(os.listdir(tmp_path)) < 2:
+            time.sleep(0.05)
+        parent.kill()
+    left, end = {int(name) for name in os.listdir(tmp_path)}, time.monotonic() + 20
+    while left and time.monotonic() < end:
+        time.sleep(0.1)
+        for worker in list(left):
+            with suppress(ProcessLookupError):
+                os.kill(worker, 0)
+                continue
+            left.discard(worker)
+    for worker in left:
+        os.kill(worker, signal.SIGKILL)
+    assert not left
 
 
 @pytest.fixture(scope="module")

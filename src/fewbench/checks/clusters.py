@@ -4,6 +4,7 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
+from fewbench._text import quoted
 from fewbench._types import FloatArray, IntArray
 from fewbench.checks.finding import Details, Finding
 from fewbench.scores import Scores
@@ -62,7 +63,7 @@ def cluster_findings(scores: Scores) -> list[Finding | None]:
             "clusters",
             "caution",
             what,
-            f"import with --by {name}: verdicts on models then count no item by itself",
+            f"import with --by {quoted(name)}: verdicts on models then count no item by itself",
             table=Details(("column", "clusters", "variance of a difference, times"), tuple(rows)),
         )
     ]

@@ -10,7 +10,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import NoReturn
 
-from fewbench._text import say
+from fewbench._text import masked_arguments, masking_records, say
 from fewbench.cli.app import COMMANDS, app, load_command
 from fewbench.cli.help import USAGE_ERROR
 from fewbench.errors import EstimateWarning, FewbenchError, first_line
@@ -28,7 +28,7 @@ def main() -> None:
     """Run the command line; user errors are one line and exit code 2, no traceback."""
     try:
         _open_streams()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), masking_records():
             warnings.simplefilter("ignore", EstimateWarning)  # commands print them
             code = app(prog_name="fewbench", standalone_mode=False)
         sys.stdout.flush()  # while errors can still be reported
@@ -54,7 +54,7 @@ def main() -> None:
         by_folder = command.split()[-1] in ("gate", "versus")
         if by_folder and getattr(error, "option_name", "") in ("-t", "--target"):
             hint = f"name the target as DIR:TARGET; {hint}"
-        _fail(error.format_message(), hint)
+        _fail(masked_arguments(error.format_message()), hint)
     if code == INTERRUPTED:  # typer turns Ctrl-C into this code
         say("fewbench: stopped; no file is damaged")
     sys.exit(code or 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fewbench._names import counted, did_you_mean
 from fewbench._progress import ESTIMATING, at_work, status_line
-from fewbench._text import echo, say, say_note
+from fewbench._text import echo, quoted, say, say_note
 from fewbench.cli.answers import read_answers
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import SCORING, load, scoring_of
@@ -250,15 +250,18 @@ def _add(
             echo(item)
         say(
             f"{counted(len(asked), 'item')} for {name}. Next: run them, then fewbench track "
-            f"{folder} --add {name} ANSWERS; or run them with a runner, see fewbench ask {place}"
+            f"{quoted(folder)} --add {quoted(name)} ANSWERS; or run them with a runner, see "
+            f"fewbench ask {quoted(place)}"
         )
         return
     taken = _tell(evaluation, table, name, is_whole=is_whole)
     if is_whole:
         say_note(f"the file has {share:.0%} of the items: {name} ran in full, as a source model")
     left = sum(len(items) for items in evaluation.ask().values())
-    after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
-    echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
+    after = f"fewbench track {quoted(folder)}"
+    if left:
+        after = f"fewbench ask {quoted(place)} for {counted(left, 'more item')}"
+    echo(f"recorded {counted(taken, 'answer')} of {name}. Next: {after}")
 
 
 def _tell(evaluation: Evaluation, table: Scores, name: str, *, is_whole: bool) -> int:
@@ -281,7 +284,7 @@ def _tell(evaluation: Evaluation, table: Scores, name: str, *, is_whole: bool) -
     if not taken and unasked:
         raise AnswersError(
             f"none of the {table.n_items:,} items was requested from {name}, or all are recorded",
-            hint=f"fewbench ask {evaluation.folder} lists the ids",
+            hint=f"fewbench ask {quoted(evaluation.folder)} lists the ids",
         )
     if unasked > 0:
         say_note(f"{counted(unasked, 'item')} not used: not asked for")

@@ -8,7 +8,7 @@ import typer
 
 from fewbench._names import counted, some
 from fewbench._progress import ESTIMATING, at_work
-from fewbench._text import echo, say, say_note, say_warning
+from fewbench._text import echo, quoted, say, say_note, say_warning
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
     AcceptDifferences,
@@ -172,7 +172,7 @@ def start(
     sources = f"{counted(n_sources, 'source model')} × " if n_sources else ""
     echo(
         f"{output}: {method} on {sources}{counted(scores.n_items, 'item')}; "
-        f"{counted(len(first), 'item')} to run now{batch}. Next: fewbench ask {output}"
+        f"{counted(len(first), 'item')} to run now{batch}. Next: fewbench ask {quoted(output)}"
     )
 
 
@@ -245,7 +245,7 @@ def ask(
     if not pending:
         is_limited = any(map(evaluation.is_limited, evaluation.targets))
         why = " within the cost limit" if is_limited else ""
-        say(f"nothing more to run{why}. Next: fewbench estimate {folder}")
+        say(f"nothing more to run{why}. Next: fewbench estimate {quoted(folder)}")
         return
     if len({tuple(items) for items in pending.values()}) > 1:
         raise EvaluationError(
@@ -426,7 +426,7 @@ def extend(
         say_note(note)
     echo(
         f"{folder}: {extension_note(extended)}. Next: rerun the command of fewbench run, or "
-        f"fewbench ask {folder}"
+        f"fewbench ask {quoted(folder)}"
     )
 
 
@@ -472,9 +472,9 @@ def view(
 def repair(folder: Folder, *, remove: str | None = None) -> None:
     """Drop damaged answers of an evaluation, or remove a target.
 
-    Keeps the damaged file as answers.jsonl.damaged. Items of dropped answers run again. If
-    a dropped line corrected an answer, the earlier answer counts. Also repairs folders of
-    fewbench transfer measure.
+    Prints the numbers of the lines, and keeps the damaged file as answers.jsonl.damaged.
+    Items of dropped answers run again. If a dropped line corrected an answer, the earlier
+    answer counts. Also repairs folders of fewbench transfer measure.
 
     \b
     fewbench repair run
@@ -497,10 +497,11 @@ def repair(folder: Folder, *, remove: str | None = None) -> None:
     dropped = repair_measurement(folder) if measured else Journal(folder).repair()
     if dropped:
         echo(
-            f"{folder}: dropped {counted(dropped, 'damaged line')}; the damaged file is "
+            f"{folder}: dropped {counted(len(dropped), 'damaged line')} (line "
+            f"{some(dropped, 20, quotes=False)}); the damaged file is "
             "answers.jsonl.damaged. Items of dropped answers run again. If a dropped line "
             "corrected an answer, the earlier answer counts: correct it again."
-            + ("" if measured else f" Next: fewbench ask {folder}")
+            + ("" if measured else f" Next: fewbench ask {quoted(folder)}")
         )
     else:
         echo(f"{folder}: nothing is damaged")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fewbench._names import counted, sized, split_names
 from fewbench._progress import at_work, progress_bar
-from fewbench._text import as_note, echo, say, say_note, table
+from fewbench._text import as_note, echo, quoted, say, say_note, table
 from fewbench.cli.commands import Call, command
 from fewbench.cli.outputs import check_outputs
 from fewbench.errors import PublicError
@@ -50,7 +50,7 @@ def _get(call: Call, *, dry_run: bool = False, as_json: bool = False) -> None:
         with progress_bar("fetching (MB)") as progress:
             words = {option: options[option] for option in FETCHED if option in options}
             pack = get_pack(**words, progress=progress)
-        echo(f"wrote {pack}. Next: fewbench pack show {pack}")
+        echo(f"wrote {pack}. Next: fewbench pack show {quoted(pack)}")
         return
     if dry_run:
         with at_work(f"listing {name}"):

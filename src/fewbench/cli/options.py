@@ -8,7 +8,7 @@ import typer
 
 from fewbench._names import some, split_names
 from fewbench._progress import at_work
-from fewbench._text import say, say_note
+from fewbench._text import quoted, say, say_note
 from fewbench.cli import completion
 from fewbench.errors import FewbenchError, FieldError, ReaderError, RunError
 
@@ -233,7 +233,7 @@ def say_asked(evaluation: "Evaluation", asked: Mapping[str, Sequence[str]]) -> N
     items = some((f"{len(items):,} of {name}" for name, items in asked.items()), quotes=False)
     say(
         f"asked for more items: {items}. Next: rerun the command of fewbench run, or fewbench ask "
-        f"{evaluation.folder}"
+        f"{quoted(evaluation.folder)}"
     )
 
 

@@ -201,7 +201,7 @@ def command(
     Parameters
     ----------
     timeout
-        Restart the program after this many seconds without an answer.
+        Restart the program after this many seconds without a line.
     """
     from fewbench.runners.command import CommandRunner
     from fewbench.runners.driving import run_with

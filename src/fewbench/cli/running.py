@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 from typer.models import OptionInfo
 
 from fewbench._progress import ESTIMATING, status_line
-from fewbench._text import echo, say, say_note
+from fewbench._text import echo, masked_arguments, quoted, say, say_note
 from fewbench.cli.documented import as_command, documented, option_parameter
 from fewbench.cli.help import USAGE_ERROR, PlainCommand
 from fewbench.cli.options import (
@@ -72,9 +72,9 @@ class RunOptions:
         Level of the interval.
     cost
         Largest cost per target, as the program reports it or else from the items' column cost. You
-        can add a unit, as in '75 $'.
+        can add a unit, as in '75 $'. Reported costs may exceed it by the answers in progress.
     tokens
-        Largest number of tokens per target, as reported.
+        Largest number of tokens per target, as reported. They may exceed it like the cost.
     minutes
         Longest time for all targets together, in minutes.
     batch
@@ -93,6 +93,9 @@ class RunOptions:
         Resume although the model or its settings have changed.
     retry_skipped
         Run the items again that failed and were skipped.
+    retry
+        "limits": run the items again whose answers a limit of the harness ended (on time, tokens or
+        messages). New answers replace these.
     fresh
         Start over; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
     seed
@@ -117,6 +120,7 @@ class RunOptions:
     accept_fractions: bool = False
     accept_changes: bool = False
     retry_skipped: bool = False
+    retry: Literal["limits"] | None = None
     strict: Strict = False
     fresh: bool = False
     seed: int = 0
@@ -130,7 +134,7 @@ class RunOptions:
         """Further arguments of `Run.open`, by name."""
         names = [
             *("seed", "items_of", "batch", "tries", "accept_differences", "accept_fractions"),
-            *("accept_changes", "strict", "retry_skipped", "average", "repeats"),
+            *("accept_changes", "strict", "retry_skipped", "retry", "average", "repeats"),
         ]
         passed = {name: getattr(self, name) for name in names}
         return passed | {"folder": self.output, "scores_path": self.scores}
@@ -213,7 +217,7 @@ class _WithArguments(PlainCommand):
         except USAGE_ERROR as error:
             if at < len(args) or "unexpected extra" not in error.format_message():
                 raise
-            after = error.format_message().partition(" (")[2].removesuffix(")")
+            after = masked_arguments(error.format_message().partition(" (")[2].removesuffix(")"))
             raise RunError(
                 f"no -- before {after}", hint=f"put -- before the program: … -- {after}"
             ) from error
@@ -274,7 +278,9 @@ def print_result(
         evaluation = Evaluation.open(options.output, scores)
         source = "" if options.scores is None else options.scores.name
         write(result.page(evaluation, source=source), result, options.report)
-    more = f". Again, or at a different level: fewbench estimate {options.output} --level 0.95"
+    more = (
+        f". Again, or at a different level: fewbench estimate {quoted(options.output)} --level 0.95"
+    )
     say(f"result: {path}{more if result.estimates else ''}")
     if result.stopped == INTERRUPTED:
         say("Rerun the command to resume.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fewbench._names import counted, some
-from fewbench._text import echo, say_note, say_warning
+from fewbench._text import echo, quoted, say_note, say_warning
 from fewbench.cli.answers import read_answers
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
@@ -169,12 +169,12 @@ def tell(
     for name in left:
         if (leaves := leaving_note(evaluation, name)) is not None:
             say_note(leaves)
-    after = f"ask {folder} for " if left else f"estimate {folder}"
+    after = f"fewbench ask {quoted(folder)} for " if left else f"fewbench estimate {quoted(folder)}"
     if len(evaluation.targets) == 1:
         after += "".join(left.values())
     else:
         after += some((f"{n} of {name}" for name, n in left.items()), quotes=False)
-    echo(f"{', '.join(took)}. Next: fewbench {after}")
+    echo(f"{', '.join(took)}. Next: {after}")
 
 
 def _moved(evaluation: "Evaluation", answers: "Scores") -> str:
@@ -207,7 +207,7 @@ def _say_taken(
         advice = (
             "if lm-eval ran with --cache_requests, run it again without; if the dataset changed, "
             "run all documents of these tasks with any model (--model dummy is free) and take "
-            f"positions from its log: fewbench ask {evaluation.folder} --for lm-eval "
+            f"positions from its log: fewbench ask {quoted(evaluation.folder)} --for lm-eval "
             "--positions LOGS"
         )
         if not taken.answers + taken.corrected:
@@ -217,7 +217,7 @@ def _say_taken(
     if unasked and not taken.answers and len(unasked) == n_items:
         raise AnswersError(
             f"{answers}: {counted(n_items, 'item')}, none of them asked for: {some(unasked)}",
-            hint=f"fewbench ask {evaluation.folder} lists the ids",
+            hint=f"fewbench ask {quoted(evaluation.folder)} lists the ids",
         )
     if taken.other_models:
         say_note(f"{answers}: {some(taken.other_models)} not used: no target of this evaluation")

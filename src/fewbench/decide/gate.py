@@ -8,6 +8,7 @@ from pydantic import ConfigDict
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
+from fewbench._text import quoted
 from fewbench._warned import issue
 from fewbench.decide.differences import checked_at, contrast, frame_of
 from fewbench.decide.next_items import ONE_LOOK, ask_next, check_next
@@ -189,7 +190,7 @@ class Gate(Shown, Frozen):
             if self.items_open:
                 further = [
                     "rerun the command of fewbench run, or fewbench ask "
-                    f"{folder} --target {self.target}"
+                    f"{quoted(folder)} --target {quoted(self.target)}"
                 ]
         if self.pairing is not None:
             further = [self.pairing.command]

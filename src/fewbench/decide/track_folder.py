@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fewbench._files import folder_name
+from fewbench._text import quoted
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import HEADER, Journal
@@ -130,7 +131,7 @@ def _open_all(folder: Path, scores: Scores | None) -> list[Evaluation]:
         raise EvaluationError(
             f"{folder}: no checkpoints here",
             hint="start one with fewbench start SCORES -m aipw -n ITEMS -t NAME -o "
-            f"{folder}/NAME, or name a scores file and --run",
+            f"{quoted(folder / 'NAME')}, or name a scores file and --run",
         )
     return evaluations
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
+from fewbench._text import quoted
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
@@ -255,8 +256,9 @@ def _with_run(
         if at is None and name in table.models.index:
             raise EvaluationError(
                 f"{run.place}: the table has a model {name!r} already, from another source",
-                hint=f"give the target a different name: --name {run.place_of(target)}=NAME "
-                f"(in Python names={{{run.place_of(target)!r}: NAME}})",
+                hint="give the target a different name: --name "
+                f"{quoted(run.place_of(target))}=NAME (in Python "
+                f"names={{{run.place_of(target)!r}: NAME}})",
             )
         repeats = _repeats_of(table, answered_items, told)
         if at is not None and _is_same(table, at, row, repeats):

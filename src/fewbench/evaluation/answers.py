@@ -131,11 +131,11 @@ class AnswerBook:
         scale = self._sources.scale
         before = self._record.scores_of(target, repeat)
         first = self._record.first_scores(target)
-        asked = set(self._record.asked(target).tolist())
         told = zip(
-            answers.items.tolist(), answers.scores[0].tolist(), _counts_of(answers), strict=True
-        )
-        for at, score, n in told:
+            answers.items.tolist(), answers.scores[0].tolist(), _counts_of(answers),
+            self._record.is_asked(target, answers.items).tolist(), strict=True,
+        )  # fmt: skip
+        for at, score, n, is_asked in told:
             name = f"{target!r}: item {self._sources.item_ids[at]!r}"
             if np.isnan(score):
                 raise AnswersError(
@@ -156,7 +156,7 @@ class AnswerBook:
                     "one by one, with --repeat 2 and so on (in Python repeat=2); or pass "
                     "--accept-fractions (in Python accept_fractions=True)",
                 )
-            if at not in asked:
+            if not is_asked:
                 raise AnswersError(
                     f"{name} was not requested", hint="give answers only to items that ask lists"
                 )

@@ -16,6 +16,7 @@ import numpy as np
 from fewbench._blocks import is_large
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
+from fewbench._text import quoted
 from fewbench._types import BoolArray
 from fewbench.errors import EvaluationError, MissingFileError
 from fewbench.evaluation.journal import Entry, Header, Journal, Told
@@ -57,6 +58,8 @@ class FoundScores:
         Items whose earlier answers do not count: gone or corrected.
     is_changed : bool
         Whether these are not the scores that it was started with.
+    is_reweighed : bool
+        Whether the items that are left count otherwise beside each other.
     """
 
     scores: Scores
@@ -64,6 +67,7 @@ class FoundScores:
     beyond: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     is_changed: bool = False
+    is_reweighed: bool = False
 
 
 def keep_scores(scores: Scores, folder: Path) -> str | None:
@@ -228,7 +232,7 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
     more = known.difference(ids, sort=False)
     beyond = (
         f"{counted(len(more), 'new item')} of the scores: {some(more)}. The evaluation leaves them "
-        f"out; to take them in: fewbench extend {folder} SCORES",
+        f"out; to take them in: fewbench extend {quoted(folder)} SCORES",
     ) * bool(len(more))
     started, there = header.models, set(now.model_ids)
     table = now.take(items=now.positions(kept))
@@ -247,12 +251,14 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
         for items, what in ((gone, "left the scores"), (corrected, "changed"))
         if len(items)
     ]
+    n_reweighed = _n_reweighed(was, table.items)
+    n_moved = len(changed_items(was, table.items, "task"))
     notes += [
         f"the {name}s of {counted(n, 'item')} changed since the evaluation was started, and "
         "estimates use those of now"
         for name, n in (
-            ("weight", _n_reweighed(was, table.items)),
-            ("task", len(changed_items(was, table.items, "task"))),
+            ("weight", n_reweighed),
+            ("task", n_moved),
         )
         if n
     ]
@@ -260,19 +266,22 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
     names, of_models = _models_now(started, hashes, table)
     table = table.take(models=table.model_positions(names)) if names else table
     removed = (*map(str, gone), *map(str, corrected))
-    return FoundScores(table, (*notes, *of_models), beyond, removed, is_changed=True)
+    return FoundScores(
+        table, (*notes, *of_models), beyond, removed, is_changed=True,
+        is_reweighed=n_reweighed > 0 or (n_moved > 0 and table.average == "macro"),
+    )  # fmt: skip
 
 
 def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFrame") -> None:
     """Raise EvaluationError if the items have a different metric or filter."""
-    for name in ("metric", "filter"):
-        if name in before and name in now:
-            was, has = (sorted({*table[name].fillna("").astype(str)}) for table in (before, now))
+    for kind in ("metric", "filter"):
+        if kind in before and kind in now:
+            was, has = (sorted({*table[kind].fillna("").astype(str)}) for table in (before, now))
             if was != has:
                 raise EvaluationError(
-                    f"{folder}: started with the {name} {some(was)}, now it is {some(has)}",
-                    hint=f"to ask this of the answers that are there: fewbench estimate {folder} "
-                    f"--{name} {has[0] or 'none'}",
+                    f"{folder}: started with the {kind} {some(was)}, now it is {some(has)}",
+                    hint=f"to ask this of the answers that are there: fewbench estimate "
+                    f"{quoted(folder)} --{kind} {quoted(has[0] or 'none')}",
                 )
 
 

@@ -20,7 +20,7 @@ from fewbench.evaluation.packed import check_settings, provenance_of, subset_of
 from fewbench.methods import Method, Prediction, Provenance, Session, StaticMethod, Subset
 from fewbench.methods.base import AUTO
 from fewbench.methods.kept_fits import KeptFits
-from fewbench.methods.needs import obstacle
+from fewbench.methods.needs import require
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores
 from fewbench.uncertainty.open_items import with_middle
@@ -104,10 +104,18 @@ class Start:
         )  # fmt: skip
 
 
-def carried(made: Provenance, subset: Subset | None, settings: Start, scores: Scores) -> Start:
+def carried(
+    made: Provenance,
+    subset: Subset | None,
+    settings: Start,
+    scores: Scores,
+    *,
+    is_same_question: bool = False,
+) -> Start:
     """Return the settings of an evaluation that goes on with other scores of the same items.
 
-    A sample's items weigh what they count now over the chance with which they were drawn.
+    A sample's items weigh what they count now over the chance with which they were drawn; other
+    weights of the method stay if the question is the same, such as after a model was renamed.
 
     Raises
     ------
@@ -118,9 +126,22 @@ def carried(made: Provenance, subset: Subset | None, settings: Start, scores: Sc
     if subset is not None:
         kept = [at for at, item in enumerate(subset.items) if item in scores.items.index]
         changed["budget"] = len(kept)
-        subset = subset.at(kept, scores)
+        subset = subset.at(kept, scores, is_same_question=is_same_question)
         subset = subset.model_copy(update={"provenance": made.model_copy(update=changed)})
     return replace(settings, subset=subset, started=made.model_copy(update=changed))
+
+
+def learned_from(method: Method, subset: Subset | None, scores: Scores) -> Scores:
+    """Return the part of the scores that a method learns from, by items chosen earlier or its own.
+
+    Raises MethodError, MissingExtraError if it cannot run.
+    """
+    part = scores if method.takes_parts else scores.whole
+    learner: object = method
+    if subset is not None and isinstance(method, StaticMethod):  # its selector is not run
+        learner = method.predictor
+    require(learner, part)
+    return part
 
 
 class Choosing:
@@ -190,12 +211,10 @@ class Choosing:
     def session(self) -> Session:
         """The method on these targets; MethodError or EvaluationError if it cannot run."""
         provenance, subset, method = self.provenance, self.settings.subset, self.method
-        scores = self.scores if method.takes_parts else self.scores.whole
+        scores = learned_from(method, subset, self.scores)
         targets = self.ledger.record.targets
         session: Session
-        if subset is not None and isinstance(method, StaticMethod):  # its selector is not run
-            if error := obstacle(method.predictor, scores):
-                raise error
+        if subset is not None and isinstance(method, StaticMethod):
             if self.notes:  # its items are still those that were chosen
                 subset = subset.model_copy(update={"provenance": provenance})
             subset = check_subset(subset, provenance, scores, method)
@@ -204,8 +223,6 @@ class Choosing:
                 is_sample=method.plain_sampling and subset.weights is None,
             )  # fmt: skip
         else:
-            if error := obstacle(method, scores):
-                raise error
             with self._working():
                 session = method.start(scores, provenance.budget, provenance.seed, targets)
         session.record = self.ledger.record
@@ -217,8 +234,8 @@ class Choosing:
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """Use one thread, and keep fits of the sources."""
-        with one_thread(), self.fits.in_use():
+        """Use one thread, with other threads kept out, and keep fits of the sources."""
+        with self.ledger.turn, one_thread(), self.fits.in_use():
             yield
 
     @property

@@ -43,6 +43,8 @@ STEP = 0.1
 class Evaluation:
     """Ask which items to run, tell the answers, estimate the full score.
 
+    Threads may share an evaluation, and processes the folder of one that is saved.
+
     Parameters
     ----------
     scores : Scores or Benchmark
@@ -223,7 +225,10 @@ class Evaluation:
         found, notes = started_scores(journal.folder, header, path, scores)
         start = Start.from_header(header, method)
         if found.is_changed:
-            start = carried(header.provenance, header.subset, start, found.scores)
+            start = carried(
+                header.provenance, header.subset, start, found.scores,
+                is_same_question=not found.is_reweighed,
+            )  # fmt: skip
         evaluation = cls(found.scores, targets=header.targets, start=start)
         evaluation.beyond = found.beyond
         evaluation.scores_path = path
@@ -501,12 +506,17 @@ class Evaluation:
         """Whether a target's interval is so narrow that the limit on its half width is reached."""
         if self.stop.half_width is None or len(self.record.answered(target)) < FEWEST_TO_STOP:
             return False
-        return self.estimating.is_narrow(target)
+        with self._ledger.turn:
+            return self.estimating.is_narrow(target)
 
     def is_limited(self, target: str) -> bool:
         """Whether the limit on cost leaves a target no further item."""
         cost = self.cost(target)
         return cost is not None and cost.is_limit
+
+    def limited(self, target: str) -> list[tuple[str, int]]:
+        """Return the answers that are not right and that a limit ended: items and repeats."""
+        return self._ledger.limited(target)
 
     def tell(
         self,
@@ -621,11 +631,12 @@ class Evaluation:
         self._ledger.check_table(table, matched, is_named=target is not None)
         for name in matched:
             self._check_open(name)
-        taken = self._ledger.tell_table(
-            table, matched, replies or {}, dict(texts or {}), accept_differences=accept_differences,
-            accept_fractions=accept_fractions, correct=correct, strict=strict,
-            is_named=target is not None, repeat=repeat,
-        )  # fmt: skip
+        with self._ledger.alone():  # all targets' answers, or none
+            taken = self._ledger.tell_table(
+                table, matched, replies or {}, dict(texts or {}),
+                accept_differences=accept_differences, accept_fractions=accept_fractions,
+                correct=correct, strict=strict, is_named=target is not None, repeat=repeat,
+            )  # fmt: skip
         for name in matched:
             self._check_open(name)
         return taken
@@ -699,10 +710,10 @@ class Evaluation:
             self._ledger.check_answers(name)
         if not names:
             return Estimates()
-        with self.estimating.measured_by(workers, executor):
+        with self._ledger.turn, self.estimating.measured_by(workers, executor):
             estimates = self.estimating.estimates(level, names)
-        for name, estimate in estimates.items():
-            estimates[name] = estimate.model_copy(update={"cost": self.cost(name)})
+            for name, estimate in estimates.items():
+                estimates[name] = estimate.model_copy(update={"cost": self.cost(name)})
         if warn:
             issue(estimates.warnings)
         return estimates
@@ -782,7 +793,7 @@ class Evaluation:
         Repeats the method on parts of the sources, which can take as long as 20 runs of the
         method; `estimate` reuses the results, and takes the same `workers` and `executor`.
         """
-        with self.estimating.measured_by(workers, executor):
+        with self._ledger.turn, self.estimating.measured_by(workers, executor):
             notes = self.estimating.method_notes()
         origin = self.scores.origin
         if origin is not None:

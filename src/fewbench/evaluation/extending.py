@@ -22,10 +22,10 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.assisted import FEWEST
 from fewbench.algorithms.kriging.sample import ENOUGH
 from fewbench.algorithms.sampling import NestedSample, permanent_order
-from fewbench.errors import EvaluationError
+from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation.answers import to_drawn
 from fewbench.evaluation.changes import keep_items, model_hashes
-from fewbench.evaluation.choosing import carried
+from fewbench.evaluation.choosing import carried, learned_from
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import Asked, Entry, Journal
 from fewbench.evaluation.opening import BENCHMARK, SCORES
@@ -85,7 +85,8 @@ def extend(
     Raises
     ------
     EvaluationError
-        If there is nothing new, the evaluation is of a pack, or its method cannot take items in.
+        If there is nothing new, the evaluation is of a pack, or its method cannot take items in,
+        or not estimate with these.
     ScoresError
         If items that both have differ. Nothing is written then.
 
@@ -123,6 +124,14 @@ def extend(
         subset = _with_items(evaluation, table, [*drawn.values()])
         provenance, settings = evaluation.provenance, evaluation._choosing.settings
         start = carried(provenance, subset, settings, table)
+        try:
+            learned_from(evaluation.method, start.subset, table)
+        except MethodError as error:
+            raise EvaluationError(
+                f"{folder}: its method could not estimate with the new items: {error.message}",
+                hint="add source models that ran the new items, too; or start an evaluation with "
+                "the method fewbench or random, which draw such items",
+            ) from error
         assert start.started is not None
         changed = start.started
         if subset is None:

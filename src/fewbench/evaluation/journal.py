@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, model_validator
 
 from fewbench._files import folder_name, written_whole
-from fewbench._journal import Lines
+from fewbench._journal import Lines, checked
 from fewbench._json import Frozen, loads, parse_json
 from fewbench._names import counted, some
+from fewbench._text import quoted
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.opening import Stop
 from fewbench.methods.subset import Provenance, Subset
@@ -118,13 +119,16 @@ class Told(Frozen):
         return self
 
 
-def kept_replies(told: Iterable[Told]) -> dict[str, str]:
-    """Return the replies of a target that deserve a warning; the last answer to an item counts."""
-    replies: dict[str, str] = {}
+def kept_replies(told: Iterable[Told]) -> dict[tuple[str, int], str]:
+    """Return the replies of a target that deserve a warning: (item, repeat) → kind.
+
+    The last correction of an answer counts.
+    """
+    replies: dict[tuple[str, int], str] = {}
     for entry in told:
-        replies = {
-            item: kind for item, kind in replies.items() if item not in entry.items
-        } | entry.replies
+        for item in entry.items:
+            replies.pop((item, entry.repeat), None)
+        replies |= {(item, entry.repeat): kind for item, kind in entry.replies.items()}
     return replies
 
 
@@ -272,6 +276,13 @@ def part_of(
                 yield entry.at(places)
 
 
+def names_of(entry: Entry) -> tuple[str, ...]:
+    """Return the targets that an entry is about."""
+    if isinstance(entry, Removed):
+        return ()
+    return entry.targets if isinstance(entry, Asked) else (entry.target,)
+
+
 def targets_of(header: Header, entries: Iterable[Entry]) -> tuple[str, ...]:
     """Return the targets of an evaluation: the first ones, and those that joined it."""
     joined = [entry.target for entry in entries if isinstance(entry, Followed)]
@@ -336,7 +347,7 @@ class Journal:
         self._lines.append(entry.model_dump_json(exclude_defaults=True).encode())
 
     def locked(self) -> AbstractContextManager[None]:
-        """Keep other processes from adding entries until the block ends."""
+        """Keep other threads and processes from adding entries until the block ends."""
         return self._lines.locked()
 
     def fresh(self) -> Iterator[Entry]:
@@ -350,8 +361,8 @@ class Journal:
             except ValueError as error:
                 raise EvaluationError(
                     f"{self.folder / ANSWERS}: line {number} is damaged",
-                    hint=f"restore {ANSWERS} from a backup, or run fewbench repair {self.folder} "
-                    "to drop damaged lines",
+                    hint=f"restore {ANSWERS} from a backup, or run fewbench repair "
+                    f"{quoted(self.folder)} to drop damaged lines",
                 ) from error
 
     def forget(self, target: str) -> None:
@@ -359,30 +370,32 @@ class Journal:
 
         Targets that follow it keep its items.
         """
-        header = self.header()
-        left = [name for name in targets_of(header, self.fresh()) if name != target]
 
         def without(line: bytes) -> bytes | None:
             entry = _parse(line)
-            if isinstance(entry, Removed):
+            names = names_of(entry)
+            if target not in names:
                 return line
-            if not isinstance(entry, Asked):
-                return None if entry.target == target else line
-            names = tuple(name for name in entry.targets if name != target)
-            entry = entry.model_copy(update={"targets": names})
-            return entry.model_dump_json(exclude_defaults=True).encode() if names else None
+            left = tuple(name for name in names if name != target)
+            entry = entry.model_copy(update={"targets": left})
+            return entry.model_dump_json(exclude_defaults=True).encode() if left else None
 
-        self._lines.rewrite(without)
-        named = tuple(name for name in header.targets if name != target)
-        self.write(header.model_copy(update={"targets": named or tuple(left[:1])}))
+        with self.locked():
+            header = self.header()
+            left = [name for name in targets_of(header, self.fresh()) if name != target]
+            self._lines.rewrite(without)
+            named = tuple(name for name in header.targets if name != target)
+            self.write(header.model_copy(update={"targets": named or tuple(left[:1])}))
 
-    def repair(self) -> int:
-        """Drop damaged lines of the answers; return how many there were.
+    def repair(self) -> list[int]:
+        """Drop damaged lines of the answers; return their numbers.
+
+        Targets whose line `Followed` is lost stay: the header names them.
 
         EvaluationError if the header is lost: the answers do not say what it held.
         """
         try:
-            self.header()
+            header = self.header()
         except EvaluationError as error:
             entries = [_parse(line) for _, line in self._lines.read() if _is_sound(line)]
             if not entries and not (self.folder / HEADER).exists():
@@ -397,7 +410,16 @@ class Journal:
                 hint=f"restore {HEADER} from a backup; or run fewbench start with the same scores "
                 f"and options and -o NEW, copy {ANSWERS} to NEW, and run fewbench repair NEW",
             ) from error
-        return self._lines.repair(_is_sound) if self._lines.path.exists() else 0
+        if not self._lines.path.exists():
+            return []
+        with self.locked():
+            dropped = self._lines.repair(_is_sound)
+            entries = list(self.fresh()) if dropped else []
+            named = dict.fromkeys(name for entry in entries for name in names_of(entry))
+            if lost := named.keys() - {*targets_of(header, entries)}:
+                kept = (*header.targets, *(name for name in named if name in lost))
+                self.write(header.model_copy(update={"targets": kept}))
+        return dropped
 
 
 def logs_of(folder: Path, target: str) -> Path:
@@ -427,7 +449,7 @@ def folder_and_target(name: str) -> tuple[Path, str | None] | None:
 
 
 def _parse(line: bytes) -> Entry:
-    return _ENTRY.validate_python(loads(line))
+    return _ENTRY.validate_python(loads(checked(line)))
 
 
 def _is_sound(line: bytes) -> bool:

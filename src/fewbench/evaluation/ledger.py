@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from fewbench._names import same_text, some
+from fewbench._text import quoted
+from fewbench._threads import Turn
 from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, from_drawn, to_drawn
@@ -24,13 +26,16 @@ from fewbench.evaluation.journal import (
     Skipped,
     Told,
     kept_replies,
+    names_of,
 )
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Drawing, Lead
 from fewbench.scores import Scores
 from fewbench.scores.conditions import recorded_conditions
 from fewbench.scores.costs import cost_of_answers
-from fewbench.scores.replies import describe_alike, describe_replies, replies_of
+from fewbench.scores.replies import describe_alike, describe_replies, is_limited, replies_of
+
+NOTHING = 0.0, 0
 
 
 class Ledger:
@@ -51,6 +56,8 @@ class Ledger:
     entries : list of Entry
     ran : list of Ran
         Those of them that are batches of runs.
+    turn : Turn
+        For threads that share the evaluation: one at a time changes it, or estimates.
     """
 
     def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
@@ -58,8 +65,12 @@ class Ledger:
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []
         self.ran: list[Ran] = []
+        self.turn = Turn()
         self._scores, self._item_ids = scores, scores.item_ids
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
+        self._drawn: dict[str, Drawn] = {}  # the last of each target
+        self._paid: dict[str, set[tuple[str, int]]] = defaultdict(set)  # items, and which answers
+        self._stated: dict[str, tuple[float, int]] = {}  # by logs: costs, of how many answers
         self._restored: dict[str, int] = {}  # number of the round whose ask was lost
         self._journal: Journal | None = None
         self._before_writing: Callable[[], None] | None = None
@@ -73,9 +84,10 @@ class Ledger:
 
     def write_to(self, journal: Journal) -> None:
         """Write all entries, and those to come, to a new folder."""
-        for entry in self.entries:
-            journal.append(entry)
-        self._journal = journal
+        with self.turn:
+            for entry in self.entries:
+                journal.append(entry)
+            self._journal = journal
 
     def go_on_from(self, journal: Journal) -> None:
         """Read the entries of a folder, and write those to come there."""
@@ -109,7 +121,7 @@ class Ledger:
             return
         if isinstance(entry, Drawn | Removed):  # for those who open it with other scores
             return
-        targets = entry.targets if isinstance(entry, Asked) else (entry.target,)
+        targets = names_of(entry)
         for target in targets:
             if target not in self.record.targets:
                 raise AnswersError(f"{target!r} is not a target")
@@ -118,7 +130,7 @@ class Ledger:
         if isinstance(entry, Asked):
             items = self._scores.positions(entry.items)
             for target in targets:  # unless two processes asked the same
-                if not np.isin(items, self.record.asked(target)).all():
+                if not self.record.is_asked(target, items).all():
                     self.record.add_round(target, items)
         elif isinstance(entry, Skipped):
             items = self._scores.positions(entry.items)
@@ -138,7 +150,7 @@ class Ledger:
 
     def _restore_asked(self, target: str, items: IntArray) -> None:
         """Add a round for answered items whose ask was dropped by a repair."""
-        lost = np.setdiff1d(items, self.record.asked(target))
+        lost = np.unique(items[~self.record.is_asked(target, items)])
         rounds = self.record.rounds(target)
         if len(lost) and self._restored.get(target) == len(rounds):  # more of the same round
             self.record.extend_round(target, lost)
@@ -148,29 +160,26 @@ class Ledger:
 
     def _take(self, entry: Entry) -> None:
         self._add(entry)
-        if not isinstance(entry, Removed):
-            for name in entry.targets if isinstance(entry, Asked) else [entry.target]:
-                self._noted[name] = len(self.record.rounds(name))
+        for name in names_of(entry):
+            self._noted[name] = len(self.record.rounds(name))
 
     def carry(self, entries: Iterable[Entry]) -> None:
         """Take entries over that were made with other scores: the chances of items are theirs."""
         for entry in entries:
             self._replay(entry)
             self._take(entry)
-        drawn = {entry.target: entry for entry in self.entries if isinstance(entry, Drawn)}
         for target in self.record.targets:
-            phases = () if target not in drawn else from_drawn(drawn[target], self._scores)
+            drawn = self._drawn.get(target)
+            phases = () if drawn is None else from_drawn(drawn, self._scores)
             if len(self.record.asked(target)):
                 self.record.draw(target, phases)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Lock the folder and read what other processes added."""
-        if self._journal is None:
-            yield
-            return
-        with self._journal.locked():
-            self._take_up(self._journal)
+        """Keep other threads out, lock the folder, and read what others added to it."""
+        with self.turn, nullcontext() if self._journal is None else self._journal.locked():
+            if self._journal is not None:
+                self._take_up(self._journal)
             yield
 
     def _note(self, entry: Entry) -> None:
@@ -189,6 +198,16 @@ class Ledger:
         self.entries.append(entry)
         if isinstance(entry, Ran):
             self.ran.append(entry)
+        elif isinstance(entry, Drawn):
+            self._drawn[entry.target] = entry
+        elif isinstance(entry, Told):
+            paid = self._paid[entry.target]
+            stated, n_stated = self._stated.get(entry.target, NOTHING)
+            n_before = len(paid)
+            paid.update((item, entry.repeat) for item in entry.items)
+            if entry.cost is not None:
+                new = len(paid) - n_before
+                self._stated[entry.target] = stated + entry.cost, n_stated + new
 
     @property
     def n_changes(self) -> int:
@@ -212,8 +231,7 @@ class Ledger:
     def note_drawn(self, target: str, drawings: Sequence[Drawing]) -> None:
         """Note how a target's items were drawn, if that has changed."""
         entry = to_drawn(target, drawings, self._scores)
-        drawn = [each for each in self.entries if isinstance(each, Drawn)]
-        before = next((each for each in drawn[::-1] if each.target == target), None)
+        before = self._drawn.get(target)
         if entry != before and (drawings or before is not None):
             self._note(entry)
 
@@ -281,7 +299,7 @@ class Ledger:
                     f"{target!r} has answers of the model {some(sorted(others))}, and these are "
                     f"of {model!r}",
                     hint="start an evaluation of each model; for the same model, add "
-                    f"--target {target} (in Python target={target!r})",
+                    f"--target {quoted(target)} (in Python target={target!r})",
                 )
 
     def tell_table(
@@ -414,13 +432,13 @@ class Ledger:
         With `is_all`, answers of other entries count as the mean of these. A corrected answer was
         paid once.
         """
-        stated, n_stated, paid = 0.0, 0, set[tuple[str, int]]()
-        for entry in self.told(target):
-            new = {(item, entry.repeat) for item in entry.items} - paid
-            paid |= new
-            if entry.cost is not None:
-                stated, n_stated = stated + entry.cost, n_stated + len(new)
+        (stated, n_stated), paid = self._stated.get(target, NOTHING), self._paid[target]
         return stated * len(paid) / n_stated if is_all and n_stated else stated
+
+    def limited(self, target: str) -> list[tuple[str, int]]:
+        """Return the answers that are not right and that a limit ended: items and repeats."""
+        kept = kept_replies(self.told(target))
+        return [answer for answer, kind in kept.items() if is_limited(kind)]
 
     def notes(self, target: str, *, is_compared: bool = False) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts.
@@ -429,7 +447,8 @@ class Ledger:
         comparisons.
         """
         entries = self.told(target)
-        odd = describe_replies(kept_replies(entries), len(self.record.answered(target)))
+        kinds = {item: kind for (item, _), kind in kept_replies(entries).items()}
+        odd = describe_replies(kinds, len(self.record.answered(target)))
         answers = self.record.answers(target)
         ids, texts = self._item_ids[answers.items].tolist(), {}
         for entry in entries:

@@ -1,5 +1,6 @@
 """Choose items before any target runs, by an evaluation of which only the first items are taken."""
 
+from fewbench._text import quoted
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods import Method, Subset
 from fewbench.methods.base import AUTO
@@ -49,7 +50,7 @@ def select_items(
         then = f" of {provenance.budget:,}, and chooses the others after the answers"
     note = (
         f"{provenance.method} asks for these {len(items):,} items{then}. Use fewbench start SCORES "
-        f"--method '{provenance.method}' --budget {provenance.budget} --seed {provenance.seed} "
-        f"--average {provenance.average} -o DIR, then ask and tell"
+        f"--method {quoted(provenance.method)} --budget {provenance.budget} "
+        f"--seed {provenance.seed} --average {provenance.average} -o DIR, then ask and tell"
     )
     return Subset(items=tuple(items), notes=(*notes, note), provenance=provenance)

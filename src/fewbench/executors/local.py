@@ -1,6 +1,9 @@
 """Calls in this process, in processes of this machine, or on the user's own executor."""
 
+import os
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any
@@ -8,6 +11,7 @@ from typing import Any
 from fewbench.errors import ClusterError, first_line
 from fewbench.executors.calls import Lost, Parcel, Pool, T, call
 
+LOOK = 1.0  # seconds between looks of a worker at whether its parent lives
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 
 
@@ -43,7 +47,9 @@ class Processes(Pool):
 
         for _ in range(2):
             if self._executor is None:
-                self._executor = ProcessPoolExecutor(self._workers, env=ONE_THREAD)
+                self._executor = ProcessPoolExecutor(
+                    self._workers, env=ONE_THREAD, initializer=_end_with, initargs=(os.getpid(),)
+                )
             try:
                 future: Future[Any] = self._executor.submit(call, parcel, packed)
                 return future
@@ -62,6 +68,17 @@ class Processes(Pool):
         if self._executor is not None:
             self._executor.shutdown(wait=True, kill_workers=True)
             self._executor = None
+
+
+def _end_with(parent: int) -> None:
+    """End this worker once its parent has ended: a killed one cannot tell its workers."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class FuturesPool(Pool):

@@ -6,7 +6,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.scores.repeats import pool_answers
 
 Part = tuple[FloatArray, FloatArray, FloatArray]
@@ -104,6 +104,7 @@ class Record:
         self._n_items = n_items
         self._rounds: dict[str, list[IntArray]] = {}
         self._asked: dict[str, IntArray] = {}
+        self._is_asked: dict[str, BoolArray] = {}
         self._scores: dict[str, FloatArray] = {}
         # By number of the answer, its scores, counts and variances; empty without repeats.
         self._repeats: dict[str, dict[int, Part]] = {}
@@ -118,6 +119,7 @@ class Record:
         """Add a target without items."""
         self._rounds[target], self._options[target], self._skipped[target] = [], {}, set()
         self._asked[target] = np.empty(0, dtype=np.intp)
+        self._is_asked[target] = np.zeros(self._n_items, dtype=bool)
         self._scores[target] = np.full(self._n_items, np.nan)
         self._repeats[target] = {}
 
@@ -133,6 +135,10 @@ class Record:
     def asked(self, target: str) -> IntArray:
         """Return all items of a target, in order, each once."""
         return self._asked[target]
+
+    def is_asked(self, target: str, items: IntArray) -> BoolArray:
+        """Return whether these items are among a target's."""
+        return np.asarray(self._is_asked[target][items])
 
     def open(self, target: str) -> IntArray:
         """Return the asked items that were neither answered nor skipped, in order."""
@@ -180,8 +186,9 @@ class Record:
         """Return a target's first answers, second ones, …, shape (items,), NaN where none."""
         if repeat in self._repeats[target]:
             return self._repeats[target][repeat][0]
-        nothing = np.full(self._n_items, np.nan)
-        return self._scores[target] if repeat == 1 and not self._repeats[target] else nothing
+        if repeat == 1 and not self._repeats[target]:
+            return self._scores[target]
+        return np.full(self._n_items, np.nan)
 
     def has_repeats(self, target: str) -> bool:
         """Whether a target answered items several times."""
@@ -266,17 +273,18 @@ class Record:
     def add_round(self, target: str, items: IntArray) -> None:
         """Record that these items were requested from a target."""
         self._rounds[target].append(items)
-        self._note_asked(target)
+        self._note_asked(target, items)
 
     def extend_round(self, target: str, items: IntArray) -> None:
         """Record further items of a target's last round."""
         self._rounds[target][-1] = np.append(self._rounds[target][-1], items)
-        self._note_asked(target)
+        self._note_asked(target, items)
 
-    def _note_asked(self, target: str) -> None:
-        every = np.concatenate(self._rounds[target])
-        _, first = np.unique(every, return_index=True)
-        self._asked[target] = every if len(first) == len(every) else every[np.sort(first)]
+    def _note_asked(self, target: str, items: IntArray) -> None:
+        new = items[~self.is_asked(target, items)]
+        new = new[np.sort(np.unique(new, return_index=True)[1])]
+        self._asked[target] = np.append(self._asked[target], new)
+        self._is_asked[target][new] = True
 
     def tell(self, target: str, answers: Answers, repeat: int = 1) -> None:
         """Record a target's answers; they replace earlier answers and option probabilities.

@@ -100,11 +100,14 @@ class Subset(Frozen):
         chances[scores.positions(self.items)] = self.chances
         return whole_chances(chances, len(self.items))
 
-    def at(self, places: Sequence[int], scores: Scores) -> "Subset":
+    def at(
+        self, places: Sequence[int], scores: Scores, *, is_same_question: bool = False
+    ) -> "Subset":
         """Return the items at these places, weighed for these scores.
 
-        Items of a sample weigh what they count over their chance. MethodError for weights that a
-        method gave for other scores by another rule, such as the sizes of clusters.
+        Items of a sample weigh what they count over their chance. Weights that a method gave by
+        another rule, such as the sizes of clusters, stay in proportion if the full score is the
+        same mean of the items that are left; else MethodError.
         """
         items = tuple(self.items[at] for at in places)
         if not items:
@@ -114,13 +117,20 @@ class Subset(Frozen):
         chances = None if self.chances is None else tuple(self.chances[at] for at in places)
         weights = None
         if self.weights is not None:
-            if not self.is_sample:
+            if not self.is_sample and not is_same_question:
                 raise MethodError(
                     "the method weighed its items for the scores that it chose them from",
                     hint="ask the question that they were chosen for, or use a method whose items "
                     "are a sample or have no weights, such as fewbench, aipw or random-ridge",
                 )
-            over = scores.item_weights[scores.positions(items)] / np.array(chances)
+            over = np.array([self.weights[at] for at in places])
+            if self.is_sample:
+                over = scores.item_weights[scores.positions(items)] / np.array(chances)
+            if not over.any():
+                raise MethodError(
+                    "the chosen items that are left have no weight in the estimate",
+                    hint="start a new evaluation with the scores of now",
+                )
             weights = tuple((over / over.sum()).tolist())
         return self.model_copy(update={"items": items, "weights": weights, "chances": chances})
 

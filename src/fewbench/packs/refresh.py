@@ -108,9 +108,8 @@ def _after(
         for name, items in evaluation.ask().items():
             recorded = {item: runs[name][item] for item in items if item in runs[name]}
             answers = {item: float(scale.from_unit(unit)) for item, unit in recorded.items()}
-            replies = kept_replies(
-                entry for entry in entries if isinstance(entry, Told) and entry.target == name
-            )
+            told = [one for one in entries if isinstance(one, Told) and one.target == name]
+            replies = {item: kind for (item, _), kind in kept_replies(told).items()}
             evaluation.tell(name, answers, replies=replies, accept_fractions=True)
         return _estimated(evaluation, level)
     # It predicts from answers to any items, in their original rounds.

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean
+from fewbench._text import quoted
 from fewbench.errors import PublicError
 from fewbench.public.agents import WAYS as AGENTS
 from fewbench.public.logs import WAYS as LOGS
@@ -88,7 +89,7 @@ def public_results(harness: str, tasks: Iterable[str]) -> list[str]:
                 name = source.name if is_default else f"{source.name}:{route.benchmark}"
                 return [
                     f"results of {source.models.partition(' (')[0]} models on these tasks are "
-                    f"public: fewbench run {harness} {name} …"
+                    f"public: fewbench run {harness} {quoted(name)} …"
                 ]
     return []
 

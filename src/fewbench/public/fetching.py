@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 
 from fewbench._files import naming, only_process
 from fewbench._json import loads
+from fewbench._memory import check_unpacked, most_unpacked
 from fewbench._names import did_you_mean
 from fewbench._progress import OnStep
 from fewbench._version import __version__
@@ -30,6 +31,7 @@ TIMEOUT = (15.0, 30.0)  # seconds to connect and to wait for an answer
 RETRIED = (408, 425, 429, 500, 502, 503, 504)
 LIBRARY: dict[str, Any] = {"library_name": "fewbench", "library_version": __version__}
 BLOCK = 1 << 23  # bytes of a request to the Hub
+MOST_JSON = 0.1  # of what a file may unpack to: listings are short
 NEXT = "run the command again: what was fetched is kept"
 MOVED = (
     "the source has moved or removed the file; check its page, or pass another --revision if it "
@@ -233,25 +235,29 @@ class Fetcher:
         PublicError
             If the host refuses it or does not answer, or it is not JSON.
         """
-        response = self._reply(url, headers)
+        most = int(most_unpacked(0) * MOST_JSON)
+        with self._reply(url, headers) as response, explained(url):
+            content = _within(response.iter_content(1 << 16), most, url)
         try:
-            return loads(response.content)
+            return loads(content)
         except ValueError as error:
             raise PublicError(f"{url}: not JSON ({first_line(error)})", hint=MOVED) from error
 
-    def read_hub(self, remote: Remote, part: str = "bytes=0-") -> bytes:
+    def read_hub(self, remote: Remote, start: int = 0, end: int | None = None) -> bytes:
         """Return a range of bytes of a file at the Hub, by default all; raises as `fetch`."""
         import huggingface_hub
 
         utils: Any = huggingface_hub.utils
-        asked = {"Range": part, "Accept-Encoding": "identity"}
+        end = (remote.size or 0) if end is None else end
+        asked = {"Range": f"bytes={start}-{max(end, 1) - 1}", "Accept-Encoding": "identity"}
         headers = utils.build_hf_headers(**LIBRARY, headers=asked)
         timeout = huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT
 
         def get() -> bytes:
-            response = utils.get_session().get(remote.url, headers=headers, timeout=timeout)
-            utils.hf_raise_for_status(response)
-            return bytes(response.content)
+            given = {"headers": headers, "timeout": timeout}
+            with utils.get_session().stream("GET", remote.url, **given) as response:
+                utils.hf_raise_for_status(response)
+                return _within(response.iter_raw(), end - start, remote.url)
 
         return self.ask_hub(get, remote.url)
 
@@ -354,20 +360,36 @@ class Fetcher:
         """Yield what is left of a file from a byte on; of hosts but the Hub, all of it."""
         if remote.is_at_hub:
             while start < (remote.size or 0):
-                block = self.read_hub(remote, f"bytes={start}-{start + BLOCK - 1}")
+                block = self.read_hub(remote, start, min(start + BLOCK, remote.size or 0))
                 if not block:
                     return
                 yield block
                 start += len(block)
             return
-        with self._reply(remote.url, stream=True) as response:
-            yield from response.iter_content(1 << 16)
+        with self._reply(remote.url) as response:  # some hosts pack replies
+            for block in response.iter_content(1 << 16):
+                start += len(block)
+                check_unpacked(start, remote.url, start if remote.size is None else remote.size)
+                yield block
 
-    def _reply(self, url: str, headers: dict[str, str] | None = None, stream: bool = False) -> Any:
+    def _reply(self, url: str, headers: dict[str, str] | None = None) -> Any:
         with explained(url):
-            response = self._session.get(url, headers=headers, stream=stream, timeout=TIMEOUT)
+            response = self._session.get(url, headers=headers, stream=True, timeout=TIMEOUT)
             response.raise_for_status()
             return response
+
+
+def _within(blocks: Iterable[bytes], most: int, where: str) -> bytes:
+    """Return the blocks of a reply as one; PublicError once they are more than `most` bytes."""
+    content = bytearray()
+    for block in blocks:
+        content += block
+        if len(content) > most:
+            raise PublicError(
+                f"{where}: the host sends more than the {most:,} bytes that were expected",
+                hint=MOVED,
+            )
+    return bytes(content)
 
 
 def is_there(remote: Remote, folder: Path) -> bool:

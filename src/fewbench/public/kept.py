@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fewbench._names import counted, did_you_mean, sized
 from fewbench._progress import at_work, progress_bar
-from fewbench._text import say, say_note
+from fewbench._text import quoted, say, say_note
 from fewbench.errors import FewbenchError, MissingFileError, PublicError
 from fewbench.public.catalogue import SOURCES, find_source
 from fewbench.public.get import PublicFiles, PublicResults, default_cache, find_public_files
@@ -55,7 +55,8 @@ def located(place: str | os.PathLike[str]) -> Path:
     name, part = _parts(text)
     if name.startswith(HUB) and name.endswith(SUFFIX):
         raise PublicError(
-            f"{text}: a pack at the Hub", hint=f"get it first: fewbench get {text} --from pack"
+            f"{text}: a pack at the Hub",
+            hint=f"get it first: fewbench get {quoted(text)} --from pack",
         )
     ask = _ask(find_source(name), part or None)
     table = f"{text.replace(':', '--').replace('/', '--')}.parquet"  # the Hub has no -- in names
@@ -100,7 +101,7 @@ def _read_fetched(files: PublicFiles, name: str) -> PublicResults:
     except FewbenchError as error:
         if name.startswith(HUB):
             why = f" ({error.hint})" if error.hint else ""
-            error.hint = f"get it first: fewbench get {name} … -o scores.parquet{why}"
+            error.hint = f"get it first: fewbench get {quoted(name)} … -o scores.parquet{why}"
         raise
 
 

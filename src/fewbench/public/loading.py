@@ -4,6 +4,7 @@ import os
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import some
+from fewbench._text import quoted
 from fewbench._warned import issue
 from fewbench.errors import ReaderError
 from fewbench.public.kept import located
@@ -48,7 +49,7 @@ def open_scores(place: str | os.PathLike[str], scale: Scale | None = None) -> Re
     except ReaderError as error:
         if not path.is_dir():
             raise
-        hint = f"import them first: fewbench import {path} … -o scores.parquet (in Python "
+        hint = f"import them first: fewbench import {quoted(path)} … -o scores.parquet (in Python "
         hint += "import_results)" + (f" ({error.hint})" if error.hint else "")
         raise ReaderError(error.message, hint=hint) from error
 

@@ -12,7 +12,9 @@ from urllib.parse import quote
 
 from fewbench._json import loads
 from fewbench._lazy import pandas as pd
+from fewbench._memory import check_parquet
 from fewbench._names import counted, did_you_mean
+from fewbench._text import quoted
 from fewbench.errors import PublicError, ReaderError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, bucket_files
@@ -231,7 +233,9 @@ def find_v2(ask: Ask, fetcher: Fetcher) -> Index:
     if not table:
         raise PublicError(f"{V2_AUTHOR}/contents: no table of models", hint=MOVED)
     with laid_out(table[0].url):
-        rows = pd.read_parquet(io.BytesIO(fetcher.read_hub(table[0])))
+        content = io.BytesIO(fetcher.read_hub(table[0]))
+        check_parquet(content)
+        rows = pd.read_parquet(content)
         attributes = {
             str(row["fullname"]): {
                 "date": next(filter(None, (day_of(str(row.get(key))) for key in V2_DAYS)), ""),
@@ -352,7 +356,9 @@ def read_repository(ask: Ask, found: Index, folder: Path) -> Reading:
         try:
             return import_results(paths[0], form=ask.form)
         except ReaderError as error:
-            hint = f"name its columns: fewbench import {paths[0]} --model … --item … --score …"
+            hint = (
+                f"name its columns: fewbench import {quoted(paths[0])} --model … --item … --score …"
+            )
             raise PublicError(error.message, hint=hint) from error
     if not units:
         raise PublicError(

@@ -1,5 +1,6 @@
 """Tables that papers publish: metabench's and TailoredBench's."""
 
+import gzip
 import io
 import pickletools
 import re
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._lazy import pandas as pd
+from fewbench._memory import check_unpacked
 from fewbench._names import some
 from fewbench.errors import PublicError
 from fewbench.public.fetching import MOVED, Fetcher, laid_out
@@ -31,7 +33,6 @@ from fewbench.public.source import (
 from fewbench.readers import Reading
 from fewbench.scores import from_arrays
 
-LARGEST_TABLE = 4 * 2**30
 ROLES = ("source", "target")
 
 # -- metabench -------------------------------------------------------------------------------
@@ -83,6 +84,18 @@ def read_metabench(ask: Ask, found: Index, folder: Path) -> Reading:
     return from_rows(frame, models=ask.models, item_columns=[ROW], what="metabench", notes=notes)
 
 
+class _Unpacked(gzip.GzipFile):
+    """A file packed by gzip that is not read beyond what it may unpack to, names included."""
+
+    def check(self, n_bytes: int) -> None:
+        path = Path(self.name)
+        check_unpacked(n_bytes, path, path.stat().st_size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.check(size or 0)
+        return super().read(size)
+
+
 def _metabench_tables(
     ask: Ask, found: Index, folder: Path
 ) -> Iterator[tuple[str, IO[bytes] | Path]]:
@@ -92,11 +105,14 @@ def _metabench_tables(
         if not path.name.endswith(".tar.gz"):
             yield path.name, path
             continue
-        with laid_out(path), tarfile.open(path, "r:gz") as archive:
+        with (
+            laid_out(path),
+            _Unpacked(path) as raw,
+            tarfile.open(fileobj=raw, mode="r:") as archive,
+        ):
             for member in archive:
                 if member.isfile() and _is_table_of(ask, member.name):
-                    if member.size > LARGEST_TABLE:
-                        raise PublicError(f"{path}: {member.name} is too large", hint=MOVED)
+                    raw.check(member.size)
                     content = archive.extractfile(member)
                     yield member.name, io.BytesIO(content.read() if content else b"")
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from fewbench._json import loads
 from fewbench._lazy import pandas as pd
+from fewbench._memory import check_parquet, check_unpacked
 from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import PublicError
 from fewbench.public.fetching import MOVED, Fetcher, Misread, Remote, Unreachable, laid_out
@@ -36,7 +37,6 @@ from fewbench.readers.values import content_id, text_hash
 from fewbench.scores.table import TEXTS
 
 Row = tuple[str, str, float | None, str]  # model, item, score, task
-LARGEST_JSON = 500 * 2**20
 
 
 def _frames(
@@ -49,6 +49,7 @@ def _frames(
     for file in files:
         path = folder / file.path
         with laid_out(path):
+            check_parquet(path, [*columns, *optional])
             there = set(pq.read_schema(path).names) if optional else set()
             names = [*columns, *there.intersection(optional)]
             frame = pq.read_table(path, columns=names).to_pandas()
@@ -359,9 +360,12 @@ def _zipped(path: Path) -> list[dict[str, Any]]:
             for info in archive.infolist()
             if info.filename.endswith(".json") and "__MACOSX" not in info.filename
         ]
-        if not inside or sum(info.file_size for info in inside) > LARGEST_JSON:
-            raise PublicError(f"{path}: no JSON in the archive, or too much", hint=MOVED)
-        return [row for info in inside for row in loads(archive.read(info))]
+        if not inside:
+            raise PublicError(f"{path}: no JSON in the archive", hint=MOVED)
+        check_unpacked(sum(info.file_size for info in inside), path, path.stat().st_size)
+        # As much as is declared, but no more.
+        texts = (archive.open(info).read(info.file_size + 1) for info in inside)
+        return [row for text in texts for row in loads(text)]
 
 
 # -- AlpacaEval ------------------------------------------------------------------------------

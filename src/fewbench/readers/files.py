@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from fewbench._content import text_encoding, why_not_utf8
 from fewbench._json import RepeatedKeyError, loads
+from fewbench._memory import check_parquet
 from fewbench.errors import ReaderError, first_line
 from fewbench.readers.values import describe
 
@@ -89,6 +90,7 @@ def parquet_rows(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    check_parquet(path)
     try:
         with pq.ParquetFile(path) as file:
             batches = file.iter_batches(1024, columns=columns(file.schema_arrow))

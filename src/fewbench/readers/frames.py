@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
 from fewbench._lazy import pandas as pd
-from fewbench._memory import check_long_memory, check_table_memory
+from fewbench._memory import check_long_memory, check_parquet, check_table_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, MissingFileError, ReaderError, first_line
 from fewbench.readers.files import at
@@ -91,7 +91,7 @@ def load_table(
     if long is None:
         check_table_memory(source)
     else:
-        check_long_memory(source, len(long.named))
+        check_long_memory(source, long.named)
     try:
         return read(source, text, long, words)
     except (FewbenchError, MemoryError):
@@ -211,6 +211,8 @@ def _parquet(
         frame = _converted(pq.read_table(source, columns=long.named, read_dictionary=long.named))
         if {*long.named} <= {*frame}:  # else pandas made one of them the index
             return frame
+    if long is not None:
+        check_parquet(source)
     return cast(pd.DataFrame, pq.read_table(source).to_pandas())
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
+from fewbench._text import quoted
 from fewbench._types import FloatArray
 from fewbench.errors import ReaderError
 from fewbench.readers.options import OptionTable, unrated
@@ -143,7 +144,8 @@ class LogRun:
             raise ReaderError(
                 f"{self.path}, {self.place_word} {place}: metric {metric!r} of task "
                 f"{self.task!r} is {what}, not one finite number",
-                hint=f"pass another --metric, or exclude the task: --skip-tasks {self.task}",
+                hint="pass another --metric, or exclude the task: --skip-tasks "
+                f"{quoted(self.task)}",
             )
         return np.asarray(self.columns[SCORE + metric])
 

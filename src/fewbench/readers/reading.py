@@ -13,6 +13,7 @@ from fewbench._content import is_lfs_pointer
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._progress import OnStep
+from fewbench._text import quoted
 from fewbench.errors import MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
@@ -334,7 +335,8 @@ def _check_found(found: FoundFiles, *, has_tables: bool) -> None:
         if EVALUATION in there:
             raise ReaderError(
                 f"{folders[0]}: an evaluation; its answers are for some items only",
-                hint=f"add it to a table of scores: fewbench add {folders[0]} -o scores.parquet",
+                hint="add it to a table of scores: fewbench add "
+                f"{quoted(folders[0])} -o scores.parquet",
             )
         raise ReaderError(
             f"{folders[0]}: no result files of a known kind in this folder",

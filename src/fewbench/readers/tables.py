@@ -23,7 +23,7 @@ from fewbench.readers.lookup import find_lookups, without
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import CellWords
-from fewbench.scores.costs import read_amounts, with_answer_costs
+from fewbench.scores.costs import MOST_COST, read_amounts, with_answer_costs
 
 KEPT = {
     "task": "--task",
@@ -131,7 +131,7 @@ def _costs(
 ) -> Iterator[tuple[str, int, float]]:
     """Yield what answers cost: (model, column of the item, cost or NaN)."""
     costs = read_amounts(frame[columns.cost])
-    is_known = np.isfinite(costs) & (costs >= 0)
+    is_known = (costs >= 0) & (costs <= MOST_COST)
     at = scores.items.index.get_indexer(pd.Index(frame[columns.item].astype(str)))
     models = frame[columns.model].astype(str)
     yield from zip(models, at.tolist(), np.where(is_known, costs, np.nan).tolist(), strict=True)

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fewbench._text import masked
+from fewbench._text import masked_arguments
 from fewbench.errors import RunError
 from fewbench.evaluation.journal import Ran
 from fewbench.runners.model_facts import CODE, FILES, OF_PATH, WEIGHTS
 from fewbench.runners.result import Spent
 
+ARGUMENTS = ("model_args", "model arguments", "metadata", "server", "program")
+"""Facts in which keys may stand: they are kept and compared without."""
 MODEL = ("model", "model_args", "model arguments", "server", "program")
 """Facts that name the model: targets of one folder may differ in these."""
 
@@ -45,7 +47,7 @@ def n_outages(ran: Sequence[Ran], target: str) -> int:
 def facts_of(ran: Sequence[Ran], target: str) -> dict[str, str] | None:
     """Return how a target was run last, or None if unknown."""
     recorded = [batch.facts for batch in ran if batch.facts is not None and batch.target == target]
-    return recorded[-1] if recorded else None
+    return masked_facts(recorded[-1]) if recorded else None
 
 
 def targets_with(ran: Sequence[Ran], facts: Mapping[str, str]) -> list[str]:
@@ -117,5 +119,8 @@ def _is_seen(name: str) -> bool:
 
 
 def masked_facts(facts: Mapping[str, str]) -> dict[str, str]:
-    """Return facts as the journal keeps them, without keys."""
-    return {name: masked(value) for name, value in facts.items()}
+    """Return facts as the journal keeps them: arguments without keys."""
+    return {
+        name: masked_arguments(value) if name in ARGUMENTS else value
+        for name, value in facts.items()
+    }

@@ -9,30 +9,44 @@ and prints, in any order, a line `{"item": "mmlu/17", "score": 1}`, or
 of a batch are sent at once, and `last` marks the last of them. The program is started once. A line
 may be printed again, but not with a different answer. If items are run several times (`--repeats`),
 `repeat` is 2 for the second answers, and so on.
+
+No line costs another item its answer. A line that is wrong fails its own item, if it names one; any
+other line may be a line of a log, and is only shown.
 """
 
 import json
 import os
 import queue
+import selectors
 import shlex
 import signal
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from math import isnan
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, ValidationError
 
-from fewbench._json import loads
+from fewbench._json import first_mistake, loads
+from fewbench._names import counted
+from fewbench._text import keep_secrets, masked, masked_arguments
 from fewbench.errors import RunError
 from fewbench.runners.driving import INTERRUPTED, Answered, Runner
 from fewbench.runners.model_facts import FILES, of_file, of_weights
 from fewbench.runners.result import RunResult
-from fewbench.scores import Scores
+from fewbench.scores import Scale, Scores
+from fewbench.scores.costs import MOST_COST
 
 PATIENCE = 10.0  # seconds for the program to end after its input has ended
+QUIET = 60.0
+"""Seconds after which a program that printed other lines than answers may wait for more input."""
+LOOK = 0.2  # seconds between looks at whether the program has ended
+LONGEST = 1 << 24  # bytes of a line
+SHOWN = 5  # other lines that are shown one by one
+MOST_TOKENS = 10**15  # of an answer: sums and quotients of so many are finite
 
 
 class ProgramLine(BaseModel):
@@ -43,13 +57,15 @@ class ProgramLine(BaseModel):
     item: str
     score: StrictBool | StrictFloat | None = None
     error: str | None = None
-    cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    tokens: int = Field(default=0, ge=0)
+    cost: float | None = Field(default=None, ge=0, le=MOST_COST, allow_inf_nan=False)
+    tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
 
     @property
     def answer(self) -> str:
         """The answer in words."""
-        return f"error {self.error!r}" if self.score is None else f"score {float(self.score):g}"
+        if self.score is None:
+            return f"error {masked(self.error or '')!r}"
+        return f"score {float(self.score):g}"
 
 
 class CommandRunner(Runner):
@@ -66,8 +82,7 @@ class CommandRunner(Runner):
     Raises
     ------
     RunError
-        Later also if the program prints a line that is not an answer, answers an item that was not
-        requested, or gives an item two different answers.
+        If there is no program.
 
     Examples
     --------
@@ -83,6 +98,7 @@ class CommandRunner(Runner):
     """
 
     name = "command"
+    reports = ("cost", "tokens")
     batch = 64
 
     def __init__(self, command: Sequence[str], *, timeout: float | None = None) -> None:
@@ -94,6 +110,7 @@ class CommandRunner(Runner):
         if timeout is not None and timeout <= 0:
             raise RunError(f"a timeout of {timeout} seconds", hint="give more than 0")
         self._command, self._timeout = list(command), timeout
+        keep_secrets(" ".join(command))
         words = [*command, *_shell_words(command)]
         self.facts = {"program": shlex.join(command)} | _files_of(words)
         self.facts |= of_weights(part for part in _paths(words) if os.path.isdir(part))
@@ -103,10 +120,13 @@ class CommandRunner(Runner):
         self._said: dict[str, ProgramLine] = {}  # what it answered to each item when last asked
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
+        self._scale = Scale()
+        self._n_other, self._other = 0, ""  # lines that answer nothing, and what the last one was
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Start the program; RunError if it cannot be started."""
         self._tasks = {str(item): str(task) for item, task in scores.items["task"].items()}
+        self._scale = scores.scale
         self._program = _Program(self._command)
         return []
 
@@ -118,43 +138,52 @@ class CommandRunner(Runner):
         """
         reply = Answered(on_answers=self.on_answers)
         left = list(items)
+        program: _Program | None = None
         try:
-            while left:
-                assert self._program is not None
-                problem = self._exchange(self._program, target, left, reply)
-                ended = reply.ended
-                left = [item for item in left if item not in ended]
-                if problem is None:
+            while left and not reply.is_over:
+                program = self._program = self._program or _Program(self._command)
+                problem = self._exchange(program, target, left, reply)
+                if problem is not None or reply.is_over or program.is_closed:
+                    program.end()
+                    self._program = None
+                    self._take_unread(program, left, reply)
+                left = [item for item in left if item not in reply.ended]
+                if problem is None or not left:
                     continue
-                self._program.end()
                 self._suspects.append(left[0])
                 is_item = self._has_answered and len(set(self._suspects)) == 1
-                if len(self._suspects) > 1 and not is_item:
-                    text = f"the program {shlex.join(self._command)} {problem}, twice in a row"
+                is_mute = not self._has_answered and self._n_other >= len(left)
+                if is_mute or (len(self._suspects) > 1 and not is_item):
+                    command = masked_arguments(shlex.join(self._command))
+                    text = f"the program {command} {problem}"
+                    text += "" if is_mute else ", twice in a row"
                     for item in self._suspects:
                         reply.last_failed.pop(item, None)
                     reply.stopped = text
                     break
                 reply.add({}, {left.pop(0): f"the program {problem}"})
-                self._program = _Program(self._command)
         except KeyboardInterrupt:
-            if self._program is not None:
-                self._program.end()
-            reply.stopped = INTERRUPTED
+            if program is not None:
+                program.end()
+                self._take_unread(program, left, reply)
+            self._program, reply.stopped = None, INTERRUPTED
         return reply
 
-    def finish(self, result: RunResult) -> None:
-        """Close the program's input, and read what it still prints: no answer may differ."""
-        assert self._program is not None
-        self._program.end(PATIENCE)
-        for text in self._program.unread():
-            with suppress(ValueError):
-                self._check_again(ProgramLine.model_validate(loads(text)))
-
-    def close(self) -> None:
-        """Close the program's input, and end it if it does not end by itself."""
+    def finish(self, result: RunResult) -> list[str]:
+        """Close the program's input, read what it still prints, and return notes on that."""
+        late = Answered()
         if self._program is not None:
             self._program.end(PATIENCE)
+            self._take_unread(self._program, (), late)
+            self._program = None
+        if (more := self._n_other - SHOWN) > 0:
+            late.notes.append(f"{counted(more, 'more line')} of the program like these")
+        return late.notes
+
+    def close(self) -> None:
+        """End the program at once: what it still does, nobody reads."""
+        if self._program is not None:
+            self._program.end()
 
     def _exchange(
         self, program: "_Program", target: str, items: Sequence[str], reply: Answered
@@ -166,43 +195,89 @@ class CommandRunner(Runner):
             for item in items
         ]
         program.send("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-        left = set(items)
         for item in items:
             self._said.pop(item, None)
-        while left:
-            text = program.read(self._timeout)
-            if text is None:
-                return program.problem()
-            line = _parsed(text)
-            if line.item in left:
-                reply.cost += line.cost
-                reply.tokens += line.tokens
-                if line.score is None:
-                    reply.add({}, {line.item: line.error or "no score"})
-                else:
-                    reply.add({line.item: float(line.score)}, {})
-                left.discard(line.item)
-                self._said[line.item] = line
-            elif not self._check_again(line):
-                raise RunError(
-                    f"the program answered the item {line.item!r}, which was not requested",
-                    hint='repeat the "item" of the line that is answered',
-                )
-            self._has_answered, self._suspects = True, []
+        left, n_other = set(items), 0
+        while left and not reply.is_over:
+            # Whether it works on or waits for more is not known. Without more input, a program that
+            # waits ends, and one that works loses nothing.
+            may_wait = n_other >= len(left) and not program.is_closed
+            may_wait = may_wait and (self._timeout is None or self._timeout > QUIET)
+            text = program.read(QUIET if may_wait else self._timeout)
+            if text is not None:
+                n_other += not self._take_line(text, left, reply)
+            elif may_wait and program.is_quiet:
+                program.close_input()
+            else:
+                return "; ".join(filter(None, (program.problem(), self._other if n_other else "")))
         return None
 
-    def _check_again(self, line: ProgramLine) -> bool:
-        """Whether an item had this answer before; RunError if it had another one."""
-        before = self._said.get(line.item)
-        if before is not None and before.score != line.score:
-            raise RunError(
-                f"the program gave the item {line.item!r} two answers: {before.answer}, then "
-                f"{line.answer}",
-                hint="print one line per item; to have each item answered several times, pass "
-                "--repeats; if the first answer was recorded and is wrong, replace it with "
-                "fewbench tell --correct",
+    def _take_line(self, text: str, left: set[str], reply: Answered) -> bool:
+        """Take up a line; return whether it is of an item that is `left`, which then is not."""
+        found = _object(text)
+        item = found.get("item")
+        line, mistake = self._parsed(found, text) if isinstance(item, str) else (None, "")
+        if line is None or line.item not in left:
+            self._note(self._other_line(line, text), reply)
+            return False
+        self._note(mistake, reply)
+        self._has_answered, self._suspects = True, []
+        left.discard(line.item)
+        self._said[line.item] = line
+        reply.count(line.cost, line.tokens)
+        if line.score is None:
+            reply.add({}, {line.item: line.error or "no score"})
+        else:
+            reply.add({line.item: float(line.score)}, {})
+        return True
+
+    def _take_unread(self, program: "_Program", items: Iterable[str], reply: Answered) -> None:
+        """Take up what the program printed before it ended: it was paid."""
+        left = set(items) - reply.ended
+        for text in program.unread():
+            self._take_line(text, left, reply)
+
+    def _parsed(self, found: dict[str, Any], text: str) -> tuple[ProgramLine, str]:
+        """Return the line of an item, and what is wrong with it: then the item has failed."""
+        try:
+            line, scale = ProgramLine.model_validate(found), self._scale
+            if line.score is None or scale.low <= line.score <= scale.high or isnan(line.score):
+                return line, ""
+            mistake = f"score: outside {scale.low:g}..{scale.high:g}"
+        except ValidationError as error:
+            mistake = first_mistake(error)
+            if mistake.startswith("score"):  # of each of its types
+                mistake = "score: not a number"
+        wrong = f"the program printed {_shown(text)}: {mistake}"
+        line = ProgramLine(item=found["item"], error=wrong)
+        with suppress(ValidationError):  # what it cost was spent
+            spent = {name: found[name] for name in ("cost", "tokens") if name in found}
+            line = ProgramLine.model_validate({"item": found["item"], "error": wrong} | spent)
+        return line, wrong
+
+    def _other_line(self, line: ProgramLine | None, text: str) -> str:
+        """Return what the user is to know of a line that answers nothing, "" if nothing."""
+        if line is None:
+            return (
+                f"the program printed {_shown(text)}, which is not an answer: print answers as "
+                '{"item": "…", "score": 1}, and a log on standard error'
             )
-        return before is not None
+        if (before := self._said.get(line.item)) is None:
+            return f"the program answered the item {masked(line.item)!r}, which was not requested"
+        if before.score == line.score:
+            return ""
+        return (
+            f"the program gave the item {line.item!r} two answers: {before.answer}, then "
+            f"{line.answer}. The first counts; to have items answered several times, pass "
+            "--repeats; fewbench tell --correct replaces an answer"
+        )
+
+    def _note(self, note: str, reply: Answered) -> None:
+        """Show what is wrong with a line, of many the first ones."""
+        if note:
+            self._n_other, self._other = self._n_other + 1, note
+            if self._n_other <= SHOWN:
+                reply.note(note)
 
 
 def _program_name(command: Sequence[str]) -> str:
@@ -244,17 +319,17 @@ def _shell_words(command: Sequence[str]) -> list[str]:
     return []
 
 
-def _parsed(text: str) -> ProgramLine:
+def _object(text: str) -> dict[str, Any]:
+    """Return the JSON object in a line, {} if it has none."""
     try:
-        parsed: Any = loads(text)
-        return ProgramLine.model_validate(parsed)
-    except ValueError as error:
-        shown = text.strip()[:80]
-        raise RunError(
-            f"the program printed {shown!r}, which is not an answer",
-            hint='print one line per item on standard output, as {"item": "…", "score": 1}, and '
-            "everything else on standard error",
-        ) from error
+        found = loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _shown(text: str) -> str:
+    return repr(masked(text.strip())[:80])
 
 
 class _Program:
@@ -267,9 +342,7 @@ class _Program:
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
+                bufsize=0,
                 start_new_session=True,
             )
         except OSError as error:
@@ -278,30 +351,55 @@ class _Program:
                 hint="give a program and its arguments after --, as in -- python answer.py",
             ) from error
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._waited: float | None = None
+        self.is_quiet = self.is_closed = False
+        self._waited = 0.0
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.strip():
-                self._lines.put(line)
+        line = bytearray()
+        for part in self._parts():
+            *ends, rest = part.split(b"\n")
+            for end in ends:
+                self._put(line + end)
+                line.clear()
+            line += rest[: LONGEST - len(line)]
+        self._put(line)
         self._lines.put(None)
+
+    def _parts(self) -> Iterator[bytes]:
+        """Yield what the program prints, until it has ended: a child of it may hold its output."""
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while True:
+                has_ended = self._process.poll() is not None
+                if selector.select(LOOK):
+                    if not (part := self._process.stdout.read(1 << 16)):
+                        return
+                    yield part
+                elif has_ended:
+                    return
+
+    def _put(self, line: bytes | bytearray) -> None:
+        if text := line.decode("utf-8", errors="replace").strip():
+            self._lines.put(text)
 
     def send(self, text: str) -> None:
         """Write to the program's input; that of a dead program goes nowhere."""
         assert self._process.stdin is not None
+        data = memoryview(text.encode())
         with suppress(OSError):
-            self._process.stdin.write(text)
-            self._process.stdin.flush()
+            while data:
+                data = data[self._process.stdin.write(data) :]
 
     def read(self, timeout: float | None) -> str | None:
-        """Return the next line, or None if the program has ended or hangs."""
+        """Return the next line, or None if the program has ended or, `is_quiet`, printed none."""
+        self.is_quiet = False
         try:
             return self._lines.get(timeout=timeout)
         except queue.Empty:
-            self._waited = timeout
+            self.is_quiet, self._waited = True, timeout or 0.0
             return None
 
     def unread(self) -> Iterator[str]:
@@ -312,7 +410,7 @@ class _Program:
 
     def problem(self) -> str:
         """Return what happened to the program, in words."""
-        if self._waited is not None:
+        if self.is_quiet:
             return f"printed nothing for {self._waited:g} s (--timeout)"
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(PATIENCE)
@@ -321,10 +419,15 @@ class _Program:
             return "closed its output"
         return f"ended with exit code {code}" if code >= 0 else f"died by signal {-code}"
 
-    def end(self, patience: float = 0.0) -> None:
-        """Close the input, wait, then end the program and what it started."""
+    def close_input(self) -> None:
+        """Say that no more items follow."""
+        self.is_closed = True
         with suppress(OSError):
             self._process.stdin.close()  # type: ignore[union-attr]
+
+    def end(self, patience: float = 0.0) -> None:
+        """Close the input, wait, then end the program and what it started."""
+        self.close_input()
         for number in (None, signal.SIGTERM, signal.SIGKILL):
             if number is not None:
                 with suppress(OSError):
@@ -333,5 +436,5 @@ class _Program:
                 self._process.wait(patience if number is None else 1.0)
                 break
         self._reader.join(1.0)
-        with suppress(OSError):
+        if not self._reader.is_alive():
             self._process.stdout.close()  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ checks it, opens the evaluation, drives it, and closes the runner, whatever happ
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ class Answered:
     - `answers`: item id to score, on the scale of the sources; or a table read from logs.
     - `failed`: item id to reason. They are tried again in later batches, then skipped.
     - `cost`, `tokens`: what the batch cost.
+    - `reported`: which of these two the model reports, also if they are 0.
     - `probabilities`: item id to option probabilities, where the runner has them.
     - `replies`: item id to kind of reply, where it is not whole (see `Evaluation.tell`).
     - `texts`: item id to reply, where the runner has replies.
@@ -48,6 +49,8 @@ class Answered:
     - `last_failed`: as `failed`, of the items that failed after the last answer. If these are many,
       the model has failed as a whole, and no item is skipped.
     - `taken`: items that the run took already, and that are no longer among these.
+    - `notes`: what the user is to know, shown at once.
+    - `is_over`: whether a limit is used up, so that the runner is to leave the rest of the batch.
     - `on_answers`: called with this whenever answers are added.
     """
 
@@ -61,6 +64,9 @@ class Answered:
     stopped: str | None = None
     last_failed: dict[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    is_over: bool = False
     on_answers: "Callable[[Answered], None] | None" = None
 
     def add(self, answers: Mapping[str, float], failed: Mapping[str, str]) -> None:
@@ -78,10 +84,23 @@ class Answered:
         if self.on_answers is not None:
             self.on_answers(self)
 
+    def count(self, cost: float | None, tokens: int | None) -> None:
+        """Add what an answer cost. None stands for what the model does not report."""
+        spent = {"cost": cost, "tokens": tokens}
+        self.reported |= {name for name, value in spent.items() if value is not None}
+        self.cost += cost or 0.0
+        self.tokens += tokens or 0
+
+    def note(self, text: str) -> None:
+        """Tell the user something."""
+        self.notes.append(text)
+        if self.on_answers is not None:
+            self.on_answers(self)
+
     @property
     def more(self) -> dict[str, Any]:
         """What `Run.take` takes besides answers and failures."""
-        names = ("cost", "tokens", "probabilities", "replies", "texts")
+        names = ("cost", "tokens", "reported", "probabilities", "replies", "texts")
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -102,6 +121,8 @@ class Runner(ABC):
         with those of `model_facts`.
     model_name : str, optional
         Names a target that the user does not name.
+    reports : collection of str
+        What it may report of an answer: "cost", "tokens". A limit on anything else is refused.
     batch : int, optional
         Most items per batch where the user gives none: a batch in flight can be lost in a crash.
     on_answers : callable, optional
@@ -113,6 +134,7 @@ class Runner(ABC):
     name: str
     facts: Mapping[str, str] = {}
     model_name: str | None = None
+    reports: Collection[str] = ()
     batch: int | None = None
     on_answers: Callable[[Answered], None] | None = None
     repeat: int = 1
@@ -144,8 +166,9 @@ class Runner(ABC):
     def answer(self, target: str, items: Sequence[str]) -> Answered:
         """Run a target on items. Items that are neither answered nor failed count as failed."""
 
-    def finish(self, result: RunResult) -> None:  # noqa: B027
-        """Write what the harness itself writes at the end."""
+    def finish(self, result: RunResult) -> Sequence[str]:
+        """Write what the harness itself writes at the end; return notes for the user."""
+        return ()
 
     def close(self) -> None:  # noqa: B027
         """Release all that the runner holds. Called once, also after an error."""
@@ -187,8 +210,8 @@ def drive(
     if on_end is not None:
         on_end()
     result = run.result()
-    runner.finish(result)
-    return result
+    notes = runner.finish(result)
+    return result.model_copy(update={"notes": (*result.notes, *notes)}) if notes else result
 
 
 class _Taking:
@@ -197,19 +220,25 @@ class _Taking:
     def __init__(self, run: Run, target: str, on_progress: OnProgress | None) -> None:
         self._run, self._target, self._on_progress = run, target, on_progress
         self._since = time.monotonic()
+        self._left = run.allowance(target)  # cost and tokens
 
     def __call__(self, reply: Answered) -> None:
         assert isinstance(reply.answers, dict)
-        if reply.answers and time.monotonic() - self._since >= SOON:
+        cost, tokens = self._left
+        reply.is_over = reply.cost >= cost or reply.tokens >= tokens
+        is_due = bool(reply.answers) and time.monotonic() - self._since >= SOON
+        if is_due:
             failed, more = reply.failed, reply.more
             reply.taken |= reply.answers.keys() | failed.keys()
+            self._left = cost - reply.cost, tokens - reply.tokens
             # First: of a Ctrl-C in take, only the answers may be taken twice.
             reply.failed, reply.cost, reply.tokens = {}, 0.0, 0
             self._run.take(self._target, reply.answers, failed, **more)
             reply.answers = {}
             self._since = time.monotonic()
-            if self._on_progress is not None:
-                self._on_progress(self._run, self._target)
+        is_told = self._run.note(reply.notes)
+        if (is_due or is_told) and self._on_progress is not None:
+            self._on_progress(self._run, self._target)
 
 
 def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool:
@@ -224,8 +253,9 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         runner.repeat = run.repeat(target)
         answered = runner.answer(target, items)
         failed = dict(answered.failed)
-        if answered.stopped is None:
+        if answered.stopped is None and not answered.is_over:
             failed |= dict.fromkeys(set(items) - answered.ended, NO_ANSWER)
+        run.note(answered.notes)
         run.take(target, answered.answers, failed, **answered.more)
         if answered.last_failed:
             run.take(target, {}, answered.last_failed)
@@ -294,6 +324,10 @@ def run_with(
             Run.open(scores, method, stop, folder, names, **settings) as run,
         ):
             run.notes += notes
+            run.check_limits(
+                runner.reports,
+                "limit the number of items (-n, in Python budget=), or add a column cost to them",
+            )
             if any(run.next(name) for name in run.targets):
                 run.notes += runner.check_items(run.candidates())
             if on_notes is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fewbench._files import folder_name
 from fewbench._names import some
+from fewbench._text import quoted
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
@@ -171,7 +172,8 @@ def join_targets(
             if run > budget:
                 notes[-1] += (
                     f", {budget:,} of {run:,} (for the others, later: fewbench estimate "
-                    f"{evaluation.folder} --target {name} --next-items {run - budget} --ask)"
+                    f"{quoted(evaluation.folder)} --target {quoted(name)} "
+                    f"--next-items {run - budget} --ask)"
                 )
     return notes
 
@@ -248,13 +250,13 @@ def reopened(
         further = "rerun with the settings as before and a larger --cost, --tokens or --minutes"
         if before.items is not None:
             further = (
-                f"fewbench estimate {folder} --next-items {more} --ask, then rerun with the "
-                "settings as before"
+                f"fewbench estimate {quoted(folder)} --next-items {more} --ask, then rerun with "
+                "the settings as before"
             )
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
             hint=f"for more items: {further}; or use another folder, which runs the items of "
-            f"this one again: --items-of {folder} (in Python items_of=)",
+            f"this one again: --items-of {quoted(folder)} (in Python items_of=)",
         )
     own, notes = None if isinstance(method, str) else method, list[str]()
     if scores.origin is None and (folder / ITEMS).exists():

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from fewbench._names import counted
@@ -13,7 +13,7 @@ from fewbench.runners.batches import spent_on
 from fewbench.runners.result import Spent
 
 FIRST = 10
-"""Items of a first batch, and answers from which costs that no answer reports end a run."""
+"""Items of a first batch."""
 
 
 class Meter:
@@ -35,6 +35,10 @@ class Meter:
         self._own = 0.0  # fewbench's own seconds since the last entry
         self._is_timed = False
         self._since = time.monotonic()  # of the last entry
+        self._reported: set[str] = set()
+        self.at_once: int | None = None
+        """Most items per batch under a limit on what is known only after an item ran."""
+        self._n_before = {name: self.n_runs(name) for name in targets}
 
     def count_from(self, started: float) -> None:
         """Count the time since a reading of the clock as fewbench's own."""
@@ -54,10 +58,17 @@ class Meter:
             self._is_timed = False
 
     def note(
-        self, target: str, failed: Mapping[str, str], counts: bool, cost: float, tokens: int
+        self,
+        target: str,
+        failed: Mapping[str, str],
+        counts: bool,
+        cost: float,
+        tokens: int,
+        reported: Iterable[str] = (),
     ) -> None:
-        """Record what a batch used, and which of its items failed."""
+        """Record what a batch used, what the model `reported` of that, and which items failed."""
         now = time.monotonic()
+        self._reported.update(reported)
         batch = Ran(
             target=target,
             failed=dict(failed),
@@ -79,6 +90,14 @@ class Meter:
                 "seconds": spent.seconds + time.monotonic() - self._since,
                 "own_seconds": spent.own_seconds + self._own,
             }
+        )
+
+    def left(self, target: str) -> tuple[float, float]:
+        """Return what a target may still spend as reported: cost, and tokens."""
+        stop, spent = self._stop, self.spent([target])
+        return (
+            math.inf if stop.cost is None else stop.cost - spent.cost,
+            math.inf if stop.tokens is None else stop.tokens - spent.tokens,
         )
 
     def n_runs(self, target: str) -> int:
@@ -103,6 +122,8 @@ class Meter:
         if stop.tokens is not None:
             left = stop.tokens - spent.tokens
             affordable.append(int(left * answered / spent.tokens) if spent.tokens else 1)
+        if affordable and self.at_once is not None:
+            most.append(self.at_once)
         most += [max(1, min(int(n - math.sqrt(n)), 2 * answered)) for n in affordable]
         if stop.seconds is not None:
             used = spent.model_seconds if of_all else 0.0
@@ -112,15 +133,18 @@ class Meter:
     def end_of_all(self, target: str) -> tuple[str, bool] | None:
         """Return why all targets must end, and whether that is a failure: time, or silence.
 
-        Silence is a model that reports nothing of what a limit is on.
+        Silence is a model that answers and reports nothing of what a limit is on. Earlier runs do
+        not count: since then, it may have learned to report.
         """
-        stop = self._stop
-        answered = max(1, self.n_runs(target))
-        if answered >= FIRST and stop.items is None and (silent := self.silent_limits()):
-            problem = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
-            ended = f"{problem}, so the limit on {silent[0]} cannot be kept", True
-        else:
-            ended = None
+        stop, ended = self._stop, None
+        answered = self.n_runs(target) - self._n_before[target]
+        if answered and (silent := self.silent_limits()):
+            name = silent[0]
+            ended = (
+                f"the model reported no {name} for {counted(answered, 'item')}, so the limit on "
+                f"{name} cannot be kept: report it with each answer, or leave out --{name}",
+                True,
+            )
         if stop.seconds is not None and self.spent().seconds >= stop.seconds:
             minutes = f"{stop.seconds / 60:,.3g} minutes"
             ended = f"the limit of {minutes} was reached (to go on: more --minutes)", False
@@ -135,10 +159,14 @@ class Meter:
         return None
 
     def silent_limits(self) -> list[str]:
-        """Return the limits of which nothing was reported."""
+        """Return the limits of which nothing is known: no prices, and nothing was reported."""
         stop, spent = self._stop, self.spent()
         limits = (
             ("cost", stop.cost, spent.cost or COST in self._evaluation.scores.items),
             ("tokens", stop.tokens, spent.tokens),
         )
-        return [name for name, limit, used in limits if limit is not None and not used]
+        return [
+            name
+            for name, limit, used in limits
+            if limit is not None and not used and name not in self._reported
+        ]

@@ -7,19 +7,20 @@ failed; in its folder, `run.lock` keeps a second process out.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._names import counted, some
-from fewbench._text import plain
-from fewbench.errors import RunError
+from fewbench._text import masked, plain
+from fewbench.errors import AnswersError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Ran
+from fewbench.evaluation.opening import COST
 from fewbench.methods import Method
 from fewbench.runners.batches import (
     check_facts,
@@ -38,6 +39,7 @@ from fewbench.scores.conditions import count_uncompared
 from fewbench.scores.costs import amount
 from fewbench.scores.roles import as_sources
 
+Retry = Literal["limits"]
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
 LONG = 100  # characters of a reply that are kept
@@ -97,6 +99,9 @@ class Run:
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
         self._repeat = dict.fromkeys(self.targets, 1)  # which answers these items are to have
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
+        self._again: dict[str, list[tuple[str, int]]] = {name: [] for name in self.targets}
+        """Answers, as item and repeat, whose items run again; the new answers replace them."""
+        self._replaced: set[str] = set()  # targets of which some were replaced
         self._in_doubt: dict[str, set[str]] = {name: set() for name in self.targets}
         self._held = ExitStack()
         self._n_before = self._n_answers()  # by target
@@ -122,6 +127,7 @@ class Run:
         accept_changes: bool = False,
         strict: bool = False,
         retry_skipped: bool = False,
+        retry: Retry | None = None,
         average: Average | None = None,
         repeats: int = 1,
         epochs: int = 1,
@@ -167,6 +173,9 @@ class Run:
             Resume although the facts have changed.
         retry_skipped : bool
             Ask again for the items that were skipped.
+        retry : {"limits"}, optional
+            Run the items again whose answers a limit of the harness ended. New answers replace
+            these.
         average : {"micro", "macro"}, optional
             Full score: mean over items, or over task scores (default: that of the scores).
         repeats : int
@@ -219,6 +228,9 @@ class Run:
                     evaluation.note_run(Ran(target=name, facts=now))
                 run.notes += [] if changed is None else [changed]
             record = evaluation.record
+            for name in run.targets if retry == "limits" else ():
+                run._again[name] = evaluation.limited(name)
+                run._retry(name, [item for item, _ in run._again[name]])
             for name in run.targets if retry_skipped else ():
                 run._retry(name, evaluation.scores.item_ids[sorted(record.given_up(name))])
             run._meter.count_from(started)
@@ -262,10 +274,12 @@ class Run:
             self._skip_failed(target)
             if self._is_over(target):
                 return []
+            if self._again[target]:
+                return self._next_again(target)
             items = self.evaluation.ask(targets=[target]).get(target, [])
             self._repeat[target] = self.evaluation.next_repeat(target)
             if (note := leaving_note(self.evaluation, target)) is not None:
-                self._note_once(note)
+                self.note([note])
             if not items and len(self._silent[target]) >= LAST:
                 self._give_up(target)
             failures = self._failures(target)
@@ -276,6 +290,23 @@ class Run:
             self._out[target] = items[: self._meter.most(target, len(items))]
         return list(self._out[target])
 
+    def _next_again(self, target: str) -> list[str]:
+        """Give out answered items that run again, unless the limit on cost is used up."""
+        if min(self.allowance(target)) <= 0:
+            self._limited[target] = "the limit was reached before all items ran again"
+            return []
+        self._repeat[target] = min(repeat for _, repeat in self._again[target])
+        items = self._to_replace(target)
+        self._out[target] = items[: self._meter.most(target, len(items))]
+        return list(self._out[target])
+
+    def _to_replace(self, target: str) -> list[str]:
+        return [item for item, repeat in self._again[target] if repeat == self._repeat[target]]
+
+    def runs_again(self, target: str, item: str) -> bool:
+        """Whether an item that is answered runs again; the new answer replaces the old one."""
+        return item in self._to_replace(target)
+
     def take(
         self,
         target: str,
@@ -284,6 +315,7 @@ class Run:
         *,
         cost: float = 0.0,
         tokens: int = 0,
+        reported: Iterable[str] = (),
         probabilities: Mapping[str, ArrayLike] | None = None,
         replies: Mapping[str, str] | None = None,
         texts: Mapping[str, str] | None = None,
@@ -302,6 +334,8 @@ class Run:
             Items without an answer. They are tried again later, and skipped in the end.
         cost, tokens : float, int
             What the batch cost.
+        reported : iterable of str
+            Which of these the model reports, also if they are 0.
         probabilities : mapping of item id to option probabilities, optional
         replies : mapping of item id to str, optional
             Replies that are not whole; see `Evaluation.tell`.
@@ -311,37 +345,103 @@ class Run:
         Raises
         ------
         AnswersError
-            As for `Evaluation.tell` and `Evaluation.tell_table`.
+            As for `Evaluation.tell` and `Evaluation.tell_table`; the other answers are recorded.
         """
         with self._meter.timed():
-            left, repeat = set(self._open(target)), self._repeat[target]
-            failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
+            repeat, again = self._repeat[target], set(self._to_replace(target))
+            left, correct = set(self._open(target)) | again, not again.isdisjoint(items_of(answers))
+            failed = {k: _line(v) for k, v in (failed or {}).items() if k in left}
             counts = self._count(target, failed, is_answered=not left.isdisjoint(items_of(answers)))
             # The cost first: it was spent, even if this process dies before the answers are kept.
-            self._meter.note(target, failed, counts, cost, tokens)
+            self._meter.note(target, failed, counts, cost, tokens, reported)
             texts = {item: _beginning(text) for item, text in (texts or {}).items()}
             if isinstance(answers, Scores):
                 accepted = {"accept_differences": self._accept_differences, **self._accept}
                 taken = self.evaluation.tell_table(
-                    answers, target, replies=replies, texts=texts, repeat=repeat, **accepted
+                    answers,
+                    target,
+                    replies=replies,
+                    texts=texts,
+                    repeat=repeat,
+                    correct=correct,
+                    **accepted,
                 )
-                self.notes += [note for note in taken.notes if note not in self.notes]
+                self.note(taken.notes)
                 for note, items in taken.uncompared.items():
                     self._uncompared.setdefault(note, set()).update(items)
-            elif answers:
-                self.evaluation.tell(
-                    target, answers, probabilities, replies=replies, texts=texts, repeat=repeat,
-                    **self._accept,
-                )  # fmt: skip
+            else:
+                told = {"replies": replies, "texts": texts, "repeat": repeat, "correct": correct}
+                told |= self._accept
+                self._tell(target, answers, probabilities, told)
             self._skip_failed(target)
+            self._replaced |= {target} if correct else set()
+            replaced = {(item, repeat) for item in items_of(answers)}
+            self._again[target] = [pair for pair in self._again[target] if pair not in replaced]
             left = set(self._open(target)) - set(failed)
             if self.evaluation.next_repeat(target) > repeat:  # a new round has begun
                 left = set()
+            left |= set(self._to_replace(target)) - set(failed)
             self._out[target] = [item for item in self._out[target] if item in left]
+
+    def _tell(
+        self,
+        target: str,
+        answers: Mapping[str, float],
+        probabilities: Mapping[str, ArrayLike] | None,
+        told: Mapping[str, Any],
+    ) -> None:
+        """Record answers; of some with a wrong one, the others, before its error is raised."""
+        try:
+            if answers:
+                self.evaluation.tell(target, answers, probabilities, **told)
+        except AnswersError:
+            if len(answers) == 1:
+                raise
+            wrong: AnswersError | None = None
+            for item, score in answers.items():
+                try:
+                    self._tell(target, {item: score}, probabilities, told)
+                except AnswersError as error:
+                    wrong = wrong or error
+            assert wrong is not None
+            raise wrong from None
 
     def repeat(self, target: str) -> int:
         """Return which answers the items that `next` gave out are to have: 1 for the first ones."""
         return self._repeat[target]
+
+    def check_limits(self, reports: Collection[str], hint: str) -> None:
+        """Raise RunError for a limit on what is not known of the items and will not be reported."""
+        for name in self._meter.silent_limits():
+            if name not in reports:
+                text = f"the limit on {name} cannot be kept: no {name} is reported"
+                raise RunError(text, hint=hint)
+
+    def limit_batches(self, at_once: int, each: int) -> None:
+        """Run few items at a time, of `each` so many answers, if what they use is known afterwards.
+
+        A note says by how much a limit may be passed.
+        """
+        limits = [
+            name
+            for name, limit in (("cost", self.stop.cost), ("tokens", self.stop.tokens))
+            if limit is not None and not (name == "cost" and COST in self.evaluation.scores.items)
+        ]
+        if limits:
+            self._meter.at_once = max(1, at_once // each)
+            most = counted(self._meter.at_once * each, "sample")
+            self.note([f"{' and '.join(limits)} of samples are known once they have ended: the "
+                       f"limit may be passed by the {most} that run at a time"])  # fmt: skip
+
+    def allowance(self, target: str) -> tuple[float, float]:
+        """Return what the limits still allow a target to spend: cost, and tokens."""
+        return self._meter.left(target)
+
+    def note(self, notes: Iterable[str]) -> bool:
+        """Keep notes for the user, each once; return whether one is new."""
+        new = [note for note in dict.fromkeys(map(plain, notes)) if note not in self.notes]
+        self.notes += new
+        return bool(new)
 
     def is_amid_batch(self, target: str) -> bool:
         """Whether items that `next` gave out are not taken yet."""
@@ -399,6 +499,8 @@ class Run:
         failures = self._failures(target)
         if failures:
             given_up = {item for item, reasons in failures.items() if len(reasons) >= self._tries}
+            left = [pair for pair in self._again[target] if pair[0] not in given_up]
+            self._again[target] = left  # the earlier answers of the others stay
             if skipped := [item for item in self._open(target) if item in given_up]:
                 self.evaluation.skip(target, skipped)
 
@@ -447,8 +549,8 @@ class Run:
         for name in self.targets:
             if again := record.given_up(name) - record.skipped(name):
                 items = f"{counted(len(again), 'item')} failed when run again"
-                self._note_once(f"{name}: {items}, and {'has' if len(again) == 1 else 'have'} fewer"
-                                " answers than the others")  # fmt: skip
+                self.note([f"{name}: {items}, and {'has' if len(again) == 1 else 'have'} fewer"
+                           " answers than the others"])  # fmt: skip
         reused = self._reused()
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
         failures = {name: self._failures(name) for name in self.targets}
@@ -476,7 +578,8 @@ class Run:
     def _reused(self) -> list[str]:
         """Return which answers came from an earlier run, where they may be another model's."""
         now, reused = self._n_answers(), []
-        idle = [name for name, n in self._n_before.items() if n and n == now[name]]
+        same = [name for name, n in self._n_before.items() if n and n == now[name]]
+        idle = [name for name in same if name not in self._replaced]
         if idle and self.stopped is None:
             of_all = "" if len(idle) == len(self.targets) else f" for {some(idle)}"
             answers = counted(sum(now[name] for name in idle), "answer")
@@ -492,7 +595,7 @@ class Run:
             if not names_model(facts):
                 reused.append(f"{goes_on}: if this is another model, name it in targets")
             elif "program" in facts:  # is known; the weights that it reads may not be
-                self._note_once(f"{goes_on}: if the program now runs another model, name it (-t)")
+                self.note([f"{goes_on}: if the program now runs another model, name it (-t)"])
         return reused
 
     def _note_narrow(self, targets: Sequence[str]) -> None:
@@ -507,21 +610,22 @@ class Run:
                     f"{name}: {answered} of at most {most} items answered: the interval is narrow "
                     "enough"
                 )
-                self._note_once(note)
+                self.note([note])
 
     def _note_limits(self) -> None:
         """Note a limit that could not be kept, as nothing reported what was used."""
-        for name in self._meter.silent_limits():
-            self._note_once(f"no {name} reported: the limit on {name} was not kept")
+        for name in () if self.is_failed else self._meter.silent_limits():
+            self.note([f"no {name} reported: the limit on {name} was not kept"])
 
-    def _note_once(self, note: str) -> None:
-        if note not in self.notes:
-            self.notes.append(note)
+
+def _line(text: str) -> str:
+    """Return what a program, a server or a library said in a line, without keys."""
+    return plain(masked(" ".join(text.split())))
 
 
 def _beginning(text: str) -> str:
     """Return a reply in a line; a long reply as its beginning and its length."""
-    line = plain(" ".join(text.split()))
+    line = _line(text)
     return line if len(line) <= LONG else f"{line[:LONG]}… ({len(line):,} characters)"
 
 

@@ -26,6 +26,7 @@ from fewbench.evaluation.opening import BENCHMARK, SCORES
 from fewbench.scores import Scores, open_saved
 
 LOCK = "run.lock"
+TOLD = b'"scores":['  # in lines with answers alone
 
 
 class BusyError(RunError):
@@ -121,8 +122,9 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
     try:
         yield
     except FewbenchError as error:
-        # What changed in a busy folder is of the other run.
-        if not has_begun() and not isinstance(error, BusyError):
+        # What changed in a busy folder is of the other run; answers are of those who told them.
+        is_told = answers.exists() and TOLD in answers.read_bytes()[size or 0 :]
+        if not (has_begun() or is_told or isinstance(error, BusyError)):
             for name in others:
                 if name not in before:
                     (folder / name).unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from fewbench._text import masked_arguments
 from fewbench.errors import RunError, first_line
 
 PATIENCE = 10.0  # seconds to connect
@@ -26,7 +27,8 @@ def check_address(url: str) -> tuple[str, str, int]:
             raise ValueError("it names no host")
     except (KeyError, ValueError) as error:
         raise RunError(
-            f"{url!r} is not the address of a server", hint="give it as http://localhost:8000/v1"
+            f"{masked_arguments(url)!r} is not the address of a server",
+            hint="give it as http://localhost:8000/v1",
         ) from error
     return scheme, host, port
 
@@ -40,7 +42,7 @@ def check_server(url: str) -> None:
         socket.create_connection((host, port), timeout=PATIENCE).close()
     except OSError as error:
         raise RunError(
-            f"{url}: no server there: {error.strerror or error}",
+            f"{masked_arguments(url)}: no server there: {error.strerror or error}",
             hint="start the server, or correct --url",
         ) from error
 

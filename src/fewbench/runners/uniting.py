@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fewbench._names import some
+from fewbench._text import quoted
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Followed, Journal, logs_of, part_of, targets_of
@@ -57,7 +58,7 @@ def unite_runs(
                 raise RunError(
                     f"{other}: {some(differ)} has other answers than in {place}",
                     hint="name the target differently in one of them, or remove it there: fewbench "
-                    f"repair {other} --remove {differ[0]}",
+                    f"repair {quoted(other)} --remove {quoted(differ[0])}",
                 )
             new = [name for name in targets if name not in known]
             lines += [(other, name, list(part_of(entries, mine.scores.items.index, [name])))

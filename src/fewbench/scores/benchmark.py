@@ -1,6 +1,7 @@
 """Benchmark: the items that models are scored on, without any model."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, cast
@@ -26,6 +27,10 @@ a macro average."""
 
 CLUSTER = "cluster"
 """Column of the items that says which of them belong together, such as questions on one passage."""
+
+
+FEW = 8
+"""Labels that are looked up one by one."""
 
 
 COHORT = "cohort"
@@ -276,6 +281,9 @@ def _not_text(values: Any) -> list[object]:
 
 def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> IntArray:
     """Return the positions of labels; ScoresError names unknown labels."""
+    if len(labels) <= FEW:  # as told one by one: without an index of their own
+        with suppress(LookupError, TypeError, pd.errors.InvalidIndexError):
+            return np.array([index.get_loc(label) for label in labels], dtype=np.intp)
     wanted: pd.Index[Any]
     try:
         wanted = pd.Index(list[Any](labels))  # of the index's own type, which is hashed only once

@@ -9,6 +9,7 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
+from fewbench._text import quoted
 from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
 from fewbench.scores.benchmark import ItemTable
@@ -17,6 +18,8 @@ from fewbench.scores.table import Scores
 ANSWER_COSTS = "answer_costs"
 """Column of a told table's items: JSON, model → what its answers to the item cost. Else empty."""
 
+LEAST_COST, MOST_COST = 1e-100, 1e100
+"""Sums, products and quotients of costs between these are finite."""
 LACKING = 0.1
 """Share of the answers that may lack a cost."""
 AMOUNT = re.compile(
@@ -128,7 +131,8 @@ def read_costs(
     Raises
     ------
     ScoresError
-        If there is no such column, a cost is missing, no number or below 0, or all are 0.
+        If there is no such column, a cost is missing, no number, below 0 or above 1e100, or all
+        are 0.
 
     Examples
     --------
@@ -148,21 +152,23 @@ def read_costs(
                     costs,
                     columns,
                     f"they have {some(columns, 8)}; to add it, import the scores with "
-                    f"--keep-item {costs} (a column of the scores) or --items FILE (a table with "
-                    f"columns item and {costs})",
+                    f"--keep-item {quoted(costs)} (a column of the scores) or --items FILE (a "
+                    f"table with columns item and {costs})",
                 ),
             )
         values, where = benchmark.items[costs], f" in column {costs!r}"
     else:
         values = pd.Series([costs.get(item, math.nan) for item in benchmark.item_ids])
     numbers = read_amounts(values)
-    allowed = np.isfinite(numbers) & (numbers > 0 if positive else numbers >= 0)
+    allowed = (numbers >= LEAST_COST) & (numbers <= MOST_COST)
+    if not positive:
+        allowed |= numbers == 0
     if not allowed.all():
         bad = benchmark.item_ids[~allowed]
         least = "above 0" if positive else "of 0 or more"
         raise ScoresError(
             f"{counted(len(bad), 'item')} without a cost {least}{where}: {some(bad)}",
-            hint="give every item a number",
+            hint=f"give every item a number of at most {MOST_COST:g}",
         )
     if not numbers.sum() > 0:
         raise ScoresError(f"all items cost 0{where}", hint="give at least one item a cost above 0")

@@ -10,6 +10,7 @@ metadata.
 import base64
 import json
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -23,7 +24,7 @@ from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
 from fewbench._json import loads
 from fewbench._lazy import pandas as pd
-from fewbench._memory import check_table_memory
+from fewbench._memory import check_parquet, check_table_memory
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingFileError, ScoresError, first_line
 from fewbench.scores.cells import Unread, frozen
@@ -46,7 +47,10 @@ FORMAT = 1
 MODELS = b"fewbench.models"
 WRITTEN_BY = "name a scores file; fewbench import and fewbench add write them"
 # Raised when a description does not fit the content.
-UNFIT = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+UNFIT = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError),
+    struct.error,
+)
 
 
 def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
@@ -196,7 +200,10 @@ def _open_parquet(
             meta = loads(metadata[b"fewbench"])
             _check_format(meta)
             by_items = meta["format"] == BY_ITEMS
-            items = _first_rows(file, meta["shape"][1], ["item", *meta["item_columns"]])
+            names = ["item", *meta["item_columns"]]
+            check_parquet(source, names, rows=meta["shape"][1])
+            check_parquet(source, None if by_items else ["score", COUNTS, VARIANCES], by_code=True)
+            items = _first_rows(file, meta["shape"][1], names)
             low, high, lower_is_better = meta["scale"]
             parts = {
                 "items": _frame(items),
@@ -211,6 +218,8 @@ def _open_parquet(
                 cells = read_cells(file, meta) if by_items else _cells(file, meta)
         yield parts, meta, cells
     except FewbenchError as error:
+        if error.message.startswith(f"{source}: "):
+            raise
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
     except (pa.ArrowException, OSError) as error:
         raise ScoresError(
@@ -292,9 +301,32 @@ def _read_models(metadata: dict[bytes, bytes]) -> Any:
     """Read the table of models; its first column has the ids."""
     import pyarrow as pa
 
-    table = pa.ipc.open_stream(base64.b64decode(metadata[MODELS], validate=True)).read_all()
+    content = base64.b64decode(metadata[MODELS], validate=True)
+    if any(map(_is_packed, pa.ipc.MessageReader.open_stream(content))):
+        raise ValueError("a packed table of models")  # Arrow would unpack it to any size
+    table = pa.ipc.open_stream(content).read_all()
     table.validate(full=True)  # else a damaged text ends the process
     return table
+
+
+def _is_packed(message: Any) -> bool:
+    """Whether a message of Arrow's stream is compressed, which only its Flatbuffer tells."""
+    content = memoryview(message.metadata)
+
+    def place_of(table: int, field: int) -> int:  # 0 if the field is not set
+        fields = table - struct.unpack_from("<i", content, table)[0]
+        size = struct.unpack_from("<H", content, fields)[0]
+        at = 4 + 2 * field
+        offset = struct.unpack_from("<H", content, fields + at)[0] if at < size else 0
+        return table + offset if offset else 0
+
+    def table_at(place: int) -> int:
+        return place + int(struct.unpack_from("<I", content, place)[0])
+
+    header = table_at(place_of(table_at(0), 2))
+    if message.type == "dictionary":
+        header = table_at(place_of(header, 1))
+    return message.type != "schema" and place_of(header, 3) > 0
 
 
 def _packed(models: "pd.DataFrame") -> bytes:

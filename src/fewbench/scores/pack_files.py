@@ -24,6 +24,7 @@ from fewbench._json import parse_json
 from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, did_you_mean
+from fewbench._text import quoted
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingFileError, PackError, first_line
 from fewbench.scores.benchmark import Average
@@ -230,7 +231,7 @@ def choose_part(source: Path, parts: list[Part], name: str | None) -> Part:
     if name is None:
         raise PackError(
             f"{source}: the pack has {len(parts)} benchmarks",
-            hint=f"name one: {source}:{names[0]}; fewbench pack show {source} lists them",
+            hint=f"name one: {source}:{names[0]}; fewbench pack show {quoted(source)} lists them",
         )
     if name not in names:
         raise PackError(f"{source}: no benchmark {name!r}", hint=did_you_mean(name, names))

@@ -1,7 +1,7 @@
 """Replies that are incomplete, or not from the requested model, and the warnings about them.
 
-A reply is `CUT` (at a token limit), `FILTERED` (by the provider) or `from_model(NAME)`; "" is none
-of these.
+A reply is `CUT` (at a token limit), `FILTERED` (by the provider), `from_model(NAME)`, or ended by a
+limit of its sample, such as "time limit"; "" is none of these.
 """
 
 import json
@@ -15,7 +15,7 @@ REPLIES = "reply_kinds"
 """Column of a told table's items: JSON, model → kind of its reply. Empty if all are whole."""
 ALIKE = 10
 """So many answers that are all wrong, or replies that are all the same, are worth a look."""
-CUT, FILTERED, FROM = "cut", "filtered", "from "
+CUT, FILTERED, FROM, LIMIT = "cut", "filtered", "from ", " limit"
 # As servers with OpenAI's interface and Inspect say why a reply ended.
 KINDS = {
     "length": CUT,
@@ -34,9 +34,19 @@ def from_model(name: str) -> str:
     return FROM + name
 
 
+def by_limit(name: str) -> str:
+    """Return the kind of a reply whose sample a limit ended, such as time, token or message."""
+    return name + LIMIT
+
+
+def is_limited(kind: str) -> bool:
+    """Whether a limit ended a reply: with a larger one, it may be another."""
+    return kind == CUT or kind.endswith(LIMIT)
+
+
 def is_odd(kind: str, score: float) -> bool:
     """Whether a reply deserves a warning: a right answer (score 1) may as well be cut."""
-    return kind.startswith(FROM) or (kind in WHY and score < 1.0)
+    return kind.startswith(FROM) or ((kind in WHY or is_limited(kind)) and score < 1.0)
 
 
 def replies_of(scores: Scores, model: str) -> dict[str, str]:
@@ -88,6 +98,9 @@ def describe_replies(replies: Mapping[str, str], answered: int) -> list[str]:
     "2 of 30 replies were cut at the token limit and are not right: ... (item 'q1' and others)"
     >>> describe_replies({"q2": "from gpt-x"}, 30)
     ["1 of 30 replies was written by the model 'gpt-x', not by the one asked for (item 'q2')"]
+    >>> describe_replies({"q2": "time limit"}, 30)
+    ["1 of 30 samples ended by a time limit and counts as wrong; --retry limits (in Python
+    retry='limits') runs it again (item 'q2')"]
     """
     by_kind: dict[str, list[str]] = defaultdict(list)
     for item, kind in replies.items():
@@ -99,8 +112,15 @@ def describe_replies(replies: Mapping[str, str], answered: int) -> list[str]:
             f"{{}} written by the model {kind.removeprefix(FROM)!r}, not by the one asked for"
         )
         phrase = what.format("was" if n == 1 else "were", "is" if n == 1 else "are")
-        notes.append(
-            f"{n} of {counted(answered, 'reply', 'replies')} {phrase} (item {min(items)!r}"
-            + (" and others)" if n > 1 else ")")
-        )
+        of_all = counted(answered, "reply", "replies")
+        if kind.endswith(LIMIT):
+            of_all, count, them = counted(answered, "sample"), "count", "them"
+            if n == 1:
+                count, them = "counts", "it"
+            phrase = (
+                f"ended by a {kind} and {count} as wrong; --retry limits (in Python "
+                f"retry='limits') runs {them} again"
+            )
+        more = " and others" if n > 1 else ""
+        notes.append(f"{n} of {of_all} {phrase} (item {min(items)!r}{more})")
     return notes

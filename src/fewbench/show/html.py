@@ -17,7 +17,6 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from fewbench._files import written_whole
-from fewbench._text import masked
 from fewbench.errors import FewbenchError
 from fewbench.show.charts.theme import DARK, LIGHT, page_config, page_spec, unchecked
 from fewbench.show.page import Page, Section
@@ -102,7 +101,7 @@ def render(page: Page, version: int | None = None, status: str = "") -> str:
         most=most,
     )
     text = f"{text}\n".replace(CONTENTS, _contents(text), 1)
-    return masked(text.replace(SCRIPTS, _scripts(charts, always=live)))
+    return text.replace(SCRIPTS, _scripts(charts, always=live))
 
 
 @dataclass(frozen=True)

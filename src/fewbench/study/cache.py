@@ -5,9 +5,7 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from fewbench._journal import Lines
+from fewbench._journal import Lines, checked
 from fewbench.errors import StudyError
 from fewbench.study.cell import CellResult
 
@@ -67,8 +65,8 @@ class Cache:
             if number == 1 and not line.lstrip().startswith(b"{"):
                 raise StudyError(f"{file}: not a cache of finished cells", hint=HINT)
             try:
-                result = CellResult.model_validate_json(line)
-            except ValidationError:  # the cell is run again
+                result = CellResult.model_validate_json(checked(line))
+            except ValueError:  # the cell is run again
                 continue
             self._done[result.key] = result
 

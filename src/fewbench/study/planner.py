@@ -237,14 +237,13 @@ class Planner:
     def _found(
         self, backtest: Backtest, chosen: Chosen, able: list[str], ladder: list[int]
     ) -> Needed:
-        """Return what is found of a method, or of random sampling where that needs no more."""
-        if self.goal == "half_width" and chosen.method != RANDOM:
-            ours, plain = (self.needed(backtest, name, ladder) for name in (chosen.method, RANDOM))
-            if ours >= plain:
-                reason = (
-                    f"the error of {chosen.method} is lower, but its intervals are not narrower"
-                )
-                chosen = Chosen(RANDOM, reason, False)
+        """Return what is found of a method; for a half width, of the one with the fewest items."""
+        if self.goal == "half_width":
+            needs = {name: self.needed(backtest, name, ladder) for name in (*able, RANDOM)}
+            best = min(needs, key=lambda name: (needs[name], name != chosen.method))
+            if needs[best] < needs.get(chosen.method, self.table.n_items):
+                reason = f"its intervals need the fewest items for this half width: {needs[best]:,}"
+                chosen = Chosen(best, reason, best != RANDOM)
         items = self.needed(backtest, chosen.method, ladder)
         near = items if chosen.method != RANDOM else self._needs(backtest, able, ladder)
         return Needed(chosen, able, ladder, items, near)

@@ -93,26 +93,29 @@ def replays(
         if targets.has_missing:
             for name, ran in zip(targets.model_ids, targets.is_run, strict=True):
                 session.record.skip(name, np.flatnonzero(~ran).tolist())
-        replayed = []
+        replayed, options = [], None
+        if targets.probabilities is not None:  # read once: they may be in a file
+            options = np.stack(list(targets.probabilities.by_model()))
         for limit in limits:
-            _answer(session, targets, targets.n_items if limit is None else limit)
+            _answer(session, targets, options, targets.n_items if limit is None else limit)
             chosen = time.perf_counter()
             replayed.append(_said(session, sources, tasks, started, chosen))
         return replayed
 
 
-def _answer(session: Session, targets: Scores, limit: int) -> None:
-    """Answer what a session asks, up to a number of answers per target."""
+def _answer(session: Session, targets: Scores, options: FloatArray | None, limit: int) -> None:
+    """Answer what a session asks, up to a number of answers per target.
+
+    `options`, shape (targets, items, options), are the options' probabilities.
+    """
     record = session.record
     rows = {name: row for row, name in enumerate(targets.model_ids)}
     left = {name: limit - len(record.answered(name)) for name in rows}
     while asked := {n: items for n, items in session.ask().items() if len(items) and left[n] > 0}:
         for name, wanted in asked.items():
             items, row = wanted[: left[name]], rows[name]
-            options = None
-            if targets.probabilities is not None:
-                options = targets.probabilities.take(np.array([row])).of_items(items)
-            session.tell(name, Answers(items, targets.cells[[row]][:, items], options))
+            own = None if options is None else options[[row]][:, items].astype(np.float64)
+            session.tell(name, Answers(items, targets.cells[[row]][:, items], own))
             left[name] -= len(items)
 
 

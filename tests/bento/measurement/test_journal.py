@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from fewbench._journal import Lines, checked
 from fewbench.bento.measurement.answers import ANSWERED, EMPTY, MeasuredAnswer
 from fewbench.bento.measurement.journal import Hashes, open_measured, read_measured
 from fewbench.bento.measurement.templates import TEMPLATES
@@ -46,7 +47,7 @@ def test_every_answer_is_in_the_file_before_it_counts(folder, design):
             journal.append(request, MeasuredAnswer(1.0, "B", 7, 1))
             lines = (folder / "answers.jsonl").read_text().splitlines()
             assert len(lines) == request.place + 1
-    told = json.loads(lines[0])
+    told = json.loads(checked(lines[0].encode()))
     first = made.request(0)
     assert len(told.pop("request")) == 32
     assert told == {
@@ -143,8 +144,8 @@ def test_the_first_of_two_answers_counts(folder, design):
     made = design()
     fill(folder, made, 3)
     path = folder / "answers.jsonl"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines, lines[0].replace('"value":0.0', '"value":0.5')]) + "\n")
+    first = checked(path.read_bytes().splitlines()[0])
+    Lines(path).append(first.replace(b'"value":0.0', b'"value":0.5'))
     again = kept(folder, made)
     assert again.n_done == 3
     assert again.values[0] == 0.0

@@ -18,6 +18,8 @@ COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
 CANDIDATES items, and twice as many whenever they are fewer than PER_ITEM for each item to run."""
 KEPT = 400
 """Rounds and choices that a model keeps for targets that answer alike: at most 80 MB."""
+LEAST_DISPERSION = 1e-6
+"""Scores that are all alike have none, and a Gaussian without any noise has no density."""
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -111,7 +113,7 @@ def fit_kriging(
     dispersion = 1.0
     parts = (scores[rows] for rows in row_blocks(scores))
     if not all(((part == 0) | (part == 1)).all() for part in parts):
-        dispersion = _dispersion(scores, abilities)
+        dispersion = max(_dispersion(scores, abilities), LEAST_DISPERSION)
     return KrigingModel(
         candidates,
         weights[:, candidates],

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._names import some
+from fewbench._text import quoted
 from fewbench.bento.measurement.prompts import IN_POOL, MeasuredTask, check_apart, subject_of
 from fewbench.errors import FewbenchError, MissingExtraError, TransferError, first_line
 from fewbench.runners.questions import LETTERS, Question, made, right_option
@@ -70,7 +71,7 @@ def read_lm_eval(
     """
     harness = _imported("lm_eval.tasks", "lm-eval")
     if include_path is not None and not Path(include_path).is_dir():
-        raise TransferError(f"--include-path {include_path}: no such folder")
+        raise TransferError(f"--include-path {quoted(include_path)}: no such folder")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of data sets and tasks
         try:

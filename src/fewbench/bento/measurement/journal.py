@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._files import only_process
-from fewbench._journal import Lines
+from fewbench._journal import Lines, checked
 from fewbench._json import loads
 from fewbench.bento.measurement.answers import MeasuredAnswer, MeasuredAnswers
 from fewbench.bento.measurement.design import Design, Request
@@ -182,7 +182,7 @@ def read_measured(folder: Path, hashes: Hashes, design: Design) -> MeasuredAnswe
 
 def _parsed(line: bytes) -> tuple[str, MeasuredAnswer]:
     """Return the hash and the answer of a line; ValueError, KeyError or TypeError for damage."""
-    record = loads(line.decode("ascii"))
+    record = loads(checked(line).decode("ascii"))
     answer = MeasuredAnswer(*(record[name] for name in ("value", "said", "prompt", "completion")))
     if not (answer.said is None or isinstance(answer.said, str)):
         raise ValueError("not a text")
@@ -201,13 +201,14 @@ def is_measurement(folder: Path) -> bool:
     return any(b'"request":' in line for _, line in Lines(folder / ANSWERS).read())
 
 
-def repair_measurement(folder: Path) -> int:
-    """Drop damaged lines of a measurement's answers and return their number."""
+def repair_measurement(folder: Path) -> list[int]:
+    """Drop damaged lines of a measurement's answers and return their numbers."""
     return Lines(folder / ANSWERS).repair(_is_sound)
 
 
 def _is_sound(line: bytes) -> bool:
     try:
-        return isinstance(loads(line.decode("ascii")), dict)
-    except ValueError:
+        _parsed(line)
+    except (ValueError, KeyError, TypeError):
         return False
+    return True

@@ -41,9 +41,8 @@ class HarnessModel:
 
     @cached_property
     def _arguments(self) -> dict[str, str]:
-        arguments = dict(part.partition("=")[::2] for part in self.model_args.split(",") if part)
-        keep_secrets(arguments)
-        return arguments
+        keep_secrets(self.model_args)
+        return dict(part.partition("=")[::2] for part in self.model_args.split(",") if part)
 
     @property
     def name(self) -> str:

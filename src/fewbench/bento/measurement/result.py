@@ -10,7 +10,7 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
-from fewbench._text import as_note
+from fewbench._text import as_note, quoted
 from fewbench.bento.measurement.answers import MeasuredAnswers, guesses, notes_on
 from fewbench.bento.measurement.cost import (
     Costs,
@@ -203,7 +203,7 @@ class Measurement(Shown):
             answer = f"{answers.n_done:,} of {len(design):,} answers"
             lesser, sections = f"{size}, {seeds}.", [self._run_section()]
             if answers.complete and (keep := kept_tasks(len(design.tasks))):
-                further.append(f"fewbench tasks select {self.folder} -k {keep}")
+                further.append(f"fewbench tasks select {quoted(self.folder)} -k {keep}")
         return Page(
             "transfer measure",
             title,

@@ -15,9 +15,10 @@ from fewbench._content import other_separator, refuse_pointer, text_encoding, wh
 from fewbench._files import written_whole
 from fewbench._json import loads
 from fewbench._lazy import pandas as pd
+from fewbench._memory import check_arrays_memory
 from fewbench._names import some
 from fewbench._types import FloatArray, IntArray
-from fewbench.errors import MethodError
+from fewbench.errors import FewbenchError, MethodError
 
 FORMAT = 1
 MATRIX = "matrix.npz"
@@ -234,8 +235,11 @@ def _as_metric(matrix: Transferability, metric: Metric | None) -> Transferabilit
 
 def _from_npz(path: Path) -> Transferability:
     try:
+        check_arrays_memory(path)
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
+    except FewbenchError:
+        raise
     except Exception as error:  # numpy's header parser and zipfile let through all kinds
         raise MethodError("not a matrix of transferability (.npz or .csv)") from error
     values = next((arrays[key] for key in VALUES if key in arrays), None)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fewbench._json import loads
+from fewbench._memory import check_zip
 from fewbench._names import counted, some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head, load_json
@@ -157,6 +158,7 @@ def _read_xlsx(path: Path) -> list[Row]:
             f"{path}: reading .xlsx files needs openpyxl",
             hint="pip install 'fewbench[vlmevalkit]'; or run VLMEvalKit with PRED_FORMAT=tsv",
         ) from error
+    check_zip(path)
     try:
         content = io.BytesIO(path.read_bytes())  # openpyxl leaves a torn file open
     except OSError as error:

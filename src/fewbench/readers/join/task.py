@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fewbench._files import reserve
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
+from fewbench._text import quoted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import LogRun, key_text
@@ -283,7 +284,8 @@ def join_task(
                     f"{run.path}: no row has the metric {metric!r}, which other runs of task "
                     f"{name!r} have; it has {', '.join(run.metrics) or 'none'}",
                     hint="if both are one metric under two names, name both: --metric "
-                    f"{metric},{next(iter(run.metrics), 'NAME')}; or import such runs separately",
+                    f"{quoted(f'{metric},' + next(iter(run.metrics), 'NAME'))}; or import such "
+                    "runs separately",
                 )
             metric_of(run, metric)  # raises, unless it can be computed
     items = name_items(name, runs, key)
@@ -312,9 +314,9 @@ def check_mean(run: LogRun, metric: str) -> None:
     raise ReaderError(
         f"{run.path}: metric {metric!r} of task {run.task!r} is not the mean of its rows, which "
         f"have no scores: {run.harness or 'the harness'} {what}",
-        hint=f"use --metric {others[0]}"
+        hint=f"use --metric {quoted(others[0])}"
         if others
-        else f"exclude the task: --skip-tasks {run.task}",
+        else f"exclude the task: --skip-tasks {quoted(run.task)}",
     )
 
 

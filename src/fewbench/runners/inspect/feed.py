@@ -19,9 +19,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from fewbench._lazy import pandas as pd
+from fewbench._memory import check_zip
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line
+from fewbench.evaluation.opening import COST
 from fewbench.public import public_results
 from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs.header import (
@@ -40,6 +42,7 @@ from fewbench.runners.checks import check_alike, check_score
 from fewbench.runners.driving import Answered
 from fewbench.runners.inspect.pool import RunningTask, SharedRun
 from fewbench.runners.inspect.samples import match_samples, tasks_in, with_ids
+from fewbench.runners.run import Run
 from fewbench.runners.servers import failure_of
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, join_settings
@@ -50,6 +53,8 @@ from fewbench.scores.table import KEYS, ROUTE, SETTINGS
 LOG = logging.getLogger(__name__)
 BEFORE = ("the beginning of this run", "the task now")  # names where there are no sources
 LOGGED = "the logs of this run"
+AT_ONCE = 10
+"""Samples that run at a time under a limit on cost or tokens, unless the user sets a number."""
 FEEDS: WeakValueDictionary[str, "Feed"] = WeakValueDictionary()  # by the mark of their tasks
 
 
@@ -99,13 +104,13 @@ class Feed(RunningTask):
         super().__init__(dataset)
         self.pool, self.mark = pool, uuid4().hex
         self._host: Any = None  # the coroutine of Inspect that asks for samples
-        self._is_checked, self._has_metric = False, False
+        self._has_metric, self._needs_prices = False, False
         self._seen: dict[str, dict[int, Any]] = {}
 
     def begin(self, spec: Any, plan: Any) -> None:
         """Take up what Inspect says at the start of the task, also of a retry."""
         self.spec, self.plan = spec, plan
-        self._is_checked = self.is_over = False
+        self.is_checked = self.is_over = False
         self.given, self.out, self._seen = set(), set(), {}
 
     def _watch_end(self) -> None:
@@ -131,10 +136,12 @@ class Feed(RunningTask):
         """Return the samples to run next, or None at the end."""
         self._watch_end()
         try:
-            if not self._is_checked:
+            if not self.is_checked:
                 await self.pool.learn_items()
                 if self.pool.error is None:
                     self._check()
+                if self._needs_prices:
+                    await self.pool.check_all()
             items = await self.pool.share(self)
             if self.given and self.pool.error is None:
                 self.pool.show(self.target)
@@ -193,6 +200,9 @@ class Feed(RunningTask):
         answered.replies = {item: scored[0].reply} if scored[0].reply else None
         answered.texts = None if text is None else {item: text}
         self.pool.take(self.target, item, answered)
+        if self._needs_prices and (unpriced := _unpriced(samples)):
+            text = f"the limit on cost cannot be kept: no price of {some(unpriced)}"
+            self.pool.fail(RunError(text, hint=_how_to_price(unpriced)))
 
     def _repeats(self, trials: Sequence[Mapping[str, Any]]) -> Repeats | None:
         """Return how many epochs a mean is of, and how far they vary."""
@@ -276,10 +286,25 @@ class Feed(RunningTask):
                 f"{self.target!r} is not a target of this run ({some(run.targets)})",
                 hint="run one model per folder, or name the target",
             )
-        run.notes += [note for note in notes if note not in run.notes]
-        self._is_checked = True
+        self._check_limits(run)
+        run.note(notes)
+        self.is_checked = True
+        pool.has_begun = pool.has_begun or not self._needs_prices
         if pool.settings.logs is not None:
             self._recover(pool.settings.logs)
+
+    def _check_limits(self, run: Run) -> None:
+        """Raise RunError for a limit on cost without prices; run few samples at a time."""
+        from inspect_ai.model import get_model, get_model_info
+
+        models = [get_model(), *(get_model(role=role) for role in self.spec.model_roles or ())]
+        infos = {str(model): get_model_info(model) for model in models}
+        unpriced = [name for name, info in infos.items() if info is None or info.cost is None]
+        run.check_limits(["tokens"] if unpriced else ["cost", "tokens"], _how_to_price(unpriced))
+        self._needs_prices = run.stop.cost is not None and COST not in run.evaluation.scores.items
+        config, asked = self.spec.config, self.spec.model_generate_config
+        at_once = config.max_samples or asked.max_connections or AT_ONCE
+        run.limit_batches(at_once, self._epochs)
 
     def _chosen_metric(self) -> str | None:
         """Return the metric that the user named, or that of the scores."""
@@ -387,6 +412,8 @@ def kept_logs(folder: Path) -> Iterator[tuple[Path, Any, list[Any]]]:
 
     for path in sorted([*folder.glob("*.eval"), *folder.glob("*.json")]):
         try:
+            if path.suffix == ".eval":
+                check_zip(path)
             header = read_eval_log(str(path), header_only=True)
             if MARK in (header.eval.metadata or {}):
                 yield path, header, read_eval_log_sample_summaries(str(path))
@@ -412,10 +439,23 @@ def close_logs(folder: Path, evals: Container[str]) -> str | None:
 
 def _spent_on(samples: Iterable[Any]) -> Answered:
     """Return what samples cost: dollars, where Inspect has prices, and tokens."""
-    used = [usage for sample in samples for usage in (sample.model_usage or {}).values()]
-    return Answered(
-        cost=sum(usage.total_cost or 0.0 for usage in used),
-        tokens=sum(usage.total_tokens for usage in used),
+    answered = Answered()
+    for sample in samples:
+        for usage in (sample.model_usage or {}).values():
+            answered.count(usage.total_cost, usage.total_tokens)
+    return answered
+
+
+def _unpriced(samples: Iterable[Any]) -> list[str]:
+    """Return the models that samples used and that have no price."""
+    used = [pair for sample in samples for pair in (sample.model_usage or {}).items()]
+    return list(dict.fromkeys(name for name, usage in used if usage.total_cost is None))
+
+
+def _how_to_price(models: Sequence[str]) -> str:
+    return (
+        f"give the prices of {some(models)}: --model-cost-config FILE after -- (in Python "
+        "model_cost_config= of eval); docs/how-to/inspect.md has an example"
     )
 
 

@@ -52,11 +52,13 @@ class RunningTask:
     samples : dict of item to Sample
     given, out : set of str
         The items that were given out, and those of them without an answer yet.
-    is_over : bool
+    is_checked, is_over : bool
+        Whether its samples and settings are in order, and whether it has ended.
     """
 
     def __init__(self, dataset: Sequence[Any]) -> None:
-        self.dataset, self.target, self.is_over = dataset, "", False
+        self.dataset, self.target = dataset, ""
+        self.is_checked = self.is_over = False
         self.spec: Any = None
         self.plan: Any = None
         self.samples: dict[str, Any] = {}
@@ -105,6 +107,7 @@ class SharedRun:
         self.run: Run | None = None
         self._open_run, self._on_progress = open_run, on_progress
         self._is_open = False
+        self.has_begun = False  # whether a task was found to be in order, so that samples may run
         self._changed: Any = None
         self._lost: dict[str, Answered] = defaultdict(Answered)  # failed since the last answer
         self._repeat: dict[str, int] = {}  # which answers this eval gives, by target
@@ -159,6 +162,13 @@ class SharedRun:
                 self._announce()
             else:
                 await self._wait()
+
+    async def check_all(self) -> None:
+        """Wait until all tasks are in order: none is to be paid for if another one is refused."""
+        self._announce()
+        while self.error is None and not all(one.is_checked or one.is_over for one in self.feeds):
+            await self._wait()
+        self.has_begun = self.has_begun or self.error is None
 
     async def share(self, feed: RunningTask) -> list[str] | None:
         """Return the items that a feed is to run next, or None if it is done."""
@@ -220,7 +230,7 @@ class SharedRun:
         lost = self._lost.pop(target, Answered())
         lost.failed.pop(item, None)  # it was run again
         times = self.run.evaluation.record.times(target)[self.scores.positions([item])[0]]
-        if times >= self.run.repeat(target):
+        if times >= self.run.repeat(target) and not self.run.runs_again(target, item):
             answered.cost = answered.tokens = 0  # a reused sample of an earlier try
         answered.cost += lost.cost
         answered.tokens += lost.tokens

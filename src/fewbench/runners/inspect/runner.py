@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._names import some
-from fewbench._text import keep_secrets
+from fewbench._text import keep_secrets, masked, masked_arguments
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.evaluation import Stop
@@ -25,12 +25,13 @@ from fewbench.public import located, open_scores
 from fewbench.public.routes import inspect_tasks
 from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_with_sources
+from fewbench.runners.inspect.masking import masking_inspect
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
 from fewbench.runners.inspect.samples import tasks_in
 from fewbench.runners.joining import LeadingRun, check_limits, unnamed_target
 from fewbench.runners.model_facts import of_weights
 from fewbench.runners.result import RunResult
-from fewbench.runners.run import Run
+from fewbench.runners.run import Retry, Run
 from fewbench.runners.run_folder import saved_benchmark, undone_if_refused
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
@@ -68,6 +69,7 @@ def estimated(
     accept_changes: bool = False,
     strict: bool = False,
     retry_skipped: bool = False,
+    retry: Retry | None = None,
     repeats: int = 1,
 ) -> Any:
     """Return a task of Inspect that runs only the samples that an estimate needs.
@@ -106,6 +108,9 @@ def estimated(
         Resume in the folder although the model or the number of epochs has changed.
     retry_skipped : bool
         Ask again for the samples that were skipped.
+    retry : {"limits"}, optional
+        Run the samples again that a limit of Inspect ended (on time, tokens or messages). New
+        answers replace these.
     repeats : int
         As for `fewbench.run`: evaluate the task once for each round.
 
@@ -152,6 +157,7 @@ def estimated(
             accept_changes=accept_changes,
             strict=strict,
             retry_skipped=retry_skipped,
+            retry=retry,
             repeats=repeats,
             epochs=spec.config.epochs or 1,
         )
@@ -235,11 +241,12 @@ def run_inspect(
         Inspect fails.
     """
     inspect_with_sources()
+    keep_secrets(" ".join(arguments))
     known = () if make_tasks is not None else _tasks_of(scores)
     context = _parsed(arguments, make_tasks is None, known)
     models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
     params = context.params
-    keep_secrets(dict(word.partition("=")[::2] for word in params["m"]))
+    keep_secrets(" ".join([*params["m"], params["model_base_url"] or ""]))
     common = {"epochs": str(params["epochs"] or 1)}
     common |= {"model arguments": " ".join(params["m"])} if params["m"] else {}
     common |= {"server": params["model_base_url"]} if params["model_base_url"] else {}
@@ -286,7 +293,7 @@ def run_inspect(
         ),
         on_progress,
     )
-    with undone_if_refused(place, lambda: bool(pool.evals())):
+    with undone_if_refused(place, lambda: pool.has_begun):
         try:
             # A limit on cost counts epochs, which a task may set: they are known once it has begun.
             first = LeadingRun.read(leader).header.limits if stop is None and leader else stop
@@ -352,7 +359,8 @@ def _parsed(arguments: Sequence[str], needs_tasks: bool, known: tuple[str, ...])
         )
     except click.ClickException as error:
         raise RunError(
-            f"Inspect: {error.format_message()}", hint="inspect eval --help lists its options"
+            f"Inspect: {masked_arguments(error.format_message())}",
+            hint="inspect eval --help lists its options",
         ) from error
     if known and not context.params["tasks"]:
         if PACKAGE and find_spec(PACKAGE.rstrip("/")) is None:
@@ -407,14 +415,14 @@ def _evaluate(context: Any, pool: SharedRun, logs: Path, make_tasks: MakeTasks |
     if make_tasks is not None:
         context.params["tasks"] = ("fewbench",)  # Inspect hands it to its loader
     try:
-        with _adapting(pool, make_tasks), context:
+        with _adapting(pool, make_tasks), masking_inspect(), context:
             context.command.invoke(context)
     except KeyboardInterrupt:
         why = ""
     except FewbenchError:
         raise
     except Exception as error:  # of Inspect, of a provider, of the task's own code
-        text = MARKUP.sub("", " ".join(str(error).split()))
+        text = masked(MARKUP.sub("", " ".join(str(error).split())))
         raise RunError(
             f"Inspect: {type(error).__name__}: {text}",
             hint="inspect eval with the same arguments shows more",
@@ -424,8 +432,10 @@ def _evaluate(context: Any, pool: SharedRun, logs: Path, make_tasks: MakeTasks |
     if pool.error is not None:
         raise pool.error
     if pool.run is None:
+        if why == "":
+            raise KeyboardInterrupt  # no run is open that could keep it as its end
         raise RunError(
-            f"Inspect ended before any sample ran: {why or INTERRUPTED}",
+            f"Inspect ended before any sample ran{': ' if why else ''}{why or ''}",
             hint="inspect eval with the same arguments shows more",
         )
     if why is not None:  # Inspect takes Ctrl-C itself, and ends well

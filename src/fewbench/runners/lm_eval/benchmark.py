@@ -14,6 +14,7 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean, some
+from fewbench._text import quoted
 from fewbench.errors import RunError, first_line
 from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.join.table import Preference, require
@@ -157,7 +158,7 @@ def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
         raise RunError(
             f"lm-eval cannot load {some(listed)}: "
             + ("a task has no documents" if empty else first_line(error)),
-            hint=f"try lm-eval run --model dummy --tasks {','.join(names)} --limit 1",
+            hint=f"try lm-eval run --model dummy --tasks {quoted(','.join(names))} --limit 1",
         ) from error
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from fewbench._files import written_whole
 from fewbench._json import loads
+from fewbench._text import masked_arguments, masked_within
 from fewbench._version import __version__
 from fewbench.errors import RunError
 from fewbench.evaluation import Estimate
@@ -192,7 +193,7 @@ def header_of(tasks: Mapping[str, LmTask], model: Any, setup: Setup, target: str
         "n-samples": {name: {"original": len(task.documents)} for name, task in tasks.items()},
         "config": {
             "model": setup.model or type(model).__name__,
-            "model_args": setup.model_args,
+            "model_args": loads(masked_arguments(dump(setup.model_args))),
             **info,
             "batch_size": setup.batch_size,
             "batch_sizes": [],
@@ -241,8 +242,8 @@ def as_logged(row: Mapping[str, Any]) -> Row:
     return {
         **row,
         "arguments": arguments,
-        "resps": sanitize_list(row["resps"]),
-        "filtered_resps": sanitize_list(row["filtered_resps"]),
+        "resps": masked_within(sanitize_list(row["resps"])),
+        "filtered_resps": masked_within(sanitize_list(row["filtered_resps"])),
         "target": str(row["target"]),
     }
 

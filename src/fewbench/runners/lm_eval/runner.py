@@ -90,8 +90,8 @@ class LmEvalRunner(Runner):
         filter: str | None = None,
     ) -> None:
         check_installed()
+        keep_secrets(" ".join(arguments))
         self._setup = parse(arguments)
-        keep_secrets(self._setup.model_args)
         if models is not None:
             self._setup = replace(self._setup, model="", model_args={})
         self.facts, self.model_name = self._setup.facts, self._setup.target
@@ -334,13 +334,14 @@ class LmEvalRunner(Runner):
 
     # -- the end -----------------------------------------------------------------------------
 
-    def finish(self, result: RunResult) -> None:
+    def finish(self, result: RunResult) -> Sequence[str]:
         """Write each target's results file, with estimates in place of lm-eval's means."""
         metrics = self._sources.scored_by()
         for target, estimates in result.estimates.items():
             logs = self._logs.get(target) or Logs(self._folder_of(target), target)
             if logs.header:  # none in a run whose answers were all recorded by hand
                 logs.save_estimate(estimates, metrics)
+        return ()
 
     def close(self) -> None:
         """Remove logs that are not kept."""

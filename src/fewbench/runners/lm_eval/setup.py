@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from importlib.util import find_spec
 from typing import Any
 
+from fewbench._text import masked_arguments
 from fewbench.errors import MissingExtraError, RunError, first_line
 from fewbench.readers.harnesses.lm_eval.run_results import NAMES
 from fewbench.runners.model_facts import of_weights
@@ -159,7 +160,8 @@ def parse(arguments: Sequence[str]) -> Setup:
         lines = output.getvalue().strip().splitlines() or ["no reason given"]
         why = lines[-1].partition("error: ")[2] or lines[-1]
         raise RunError(
-            f"lm-eval does not accept its arguments: {why}", hint="see lm-eval run --help"
+            f"lm-eval does not accept its arguments: {masked_arguments(why)}",
+            hint="see lm-eval run --help",
         ) from None
     except (ValueError, TypeError, KeyError, OSError) as error:
         raise RunError(

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fewbench._names import counted, some
+from fewbench._text import quoted
 from fewbench.errors import ReaderError, RunError, first_line
 from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.lm_eval.samples import choices_of
@@ -261,7 +262,7 @@ def _load(name: str, manager: Any) -> Any:
     except Exception as error:  # of any data set
         raise RunError(
             f"lm-eval cannot load task {name!r}: {first_line(error)}",
-            hint=f"try lm-eval run --model dummy --tasks {name} --limit 1",
+            hint=f"try lm-eval run --model dummy --tasks {quoted(name)} --limit 1",
         ) from error
 
 

@@ -8,6 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from fewbench._memory import check_zip
 from fewbench._names import counted, some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head
@@ -151,6 +152,8 @@ def _read_log(path: Path, wants: Wants) -> _Log:
             "reading Inspect logs needs inspect-ai, which is not installed",
             hint="pip install 'fewbench[inspect]'",
         ) from error
+    if path.suffix != ".json":
+        check_zip(path)
     try:
         if path.suffix == ".json":
             log = inspect_log.read_eval_log(str(path))

@@ -7,6 +7,7 @@ from itertools import chain, count
 from typing import Any
 
 from fewbench._names import some
+from fewbench._text import SECRET, masked_arguments
 from fewbench.readers.harnesses.inspect_logs.scores import own_reducer
 from fewbench.readers.values import called, setting, shortened
 from fewbench.scores.conditions import GENERATION, SCORING
@@ -25,22 +26,23 @@ MARK = "fewbench"
 def variant_of(header: Any) -> str:
     """Return the task arguments and the solver, which tell runs of one task apart."""
     spec = header.eval
-    arguments = dict(sorted((spec.task_args_passed or {}).items()))
+    arguments = dict(sorted(_without_keys(spec.task_args_passed).items()))
     if spec.solver:
         arguments["solver"] = spec.solver
-        arguments |= {f"solver.{k}": v for k, v in sorted((spec.solver_args_passed or {}).items())}
+        of_solver = _without_keys(spec.solver_args_passed)
+        arguments |= {f"solver.{k}": v for k, v in sorted(of_solver.items())}
     return shortened(", ".join(f"{k}={_text(v)}" for k, v in arguments.items()))
 
 
 def settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     """Return how the model was run."""
     spec = header.eval
-    settings: dict[str, Any] = {"model": spec.model, **(spec.model_args or {})}
+    settings: dict[str, Any] = {"model": spec.model, **_without_keys(spec.model_args)}
     for config in (spec.model_generate_config, header.plan.config):
         if config is not None:
             settings |= config.model_dump(exclude_none=True)
     if spec.model_base_url:
-        settings["model_base_url"] = spec.model_base_url
+        settings["model_base_url"] = masked_arguments(spec.model_base_url)
     settings |= {f"role {role}": _names_of(used) for role, used in (spec.model_roles or {}).items()}
     return tuple((key, shortened(_text(settings[key]))) for key in sorted(settings))
 
@@ -54,7 +56,7 @@ def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     solvers = []
     for step in plan.steps:
         passed = getattr(step, "params_passed", None)  # absent in older logs
-        args = dict(step.params if passed is None else passed)
+        args = _without_keys(step.params if passed is None else passed)
         solvers.append(" ".join([step.solver, *(f"{k}={setting(args[k])}" for k in sorted(args))]))
     settings = {
         "task version": setting(str(spec.task_version)),
@@ -62,7 +64,7 @@ def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     }
     settings |= {
         f"task argument: {name}": setting(value)
-        for name, value in (spec.task_args_passed or {}).items()
+        for name, value in _without_keys(spec.task_args_passed).items()
     }
     for config in (spec.model_generate_config, plan.config):
         args = {} if config is None else config.model_dump(exclude_none=True)
@@ -76,6 +78,11 @@ def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     reducer = f" ({own_reducer(spec.config.epochs_reducer) or 'mean'})" if epochs > 1 else ""
     settings[f"{SCORING}epochs"] = f"{epochs}{reducer}"
     return tuple(sorted(settings.items()))
+
+
+def _without_keys(arguments: Any) -> dict[str, Any]:
+    """Return arguments but keys, which change no answers and belong into no table."""
+    return {name: value for name, value in (arguments or {}).items() if not SECRET.search(name)}
 
 
 def _names_of(models: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fewbench.readers.options import NO_ANSWER, OptionTable
-from fewbench.scores.replies import KINDS, from_model
+from fewbench.scores.replies import KINDS, by_limit, from_model
 
 CUT = ("...\n(content truncated)", "(Image)", "(Audio)", "(Video)", "(Data)", "(Document)")
 LETTERS = string.ascii_uppercase
@@ -75,7 +75,9 @@ def _key_texts(sample: Any) -> tuple[list[str], list[str]]:
 
 
 def reply_kind(sample: Any) -> str:
-    """Return whether a sample's last reply is cut, filtered or another model's; "" if unknown."""
+    """Return how a sample ended: by a limit, a reply cut, filtered or of another model; or ""."""
+    if limit := getattr(sample, "limit", None):  # in summaries only its name
+        return by_limit(str(getattr(limit, "type", limit)))
     output = getattr(sample, "output", None)
     if output is None:
         return ""
