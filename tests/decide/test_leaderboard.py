@@ -193,3 +193,33 @@ def test_real_leaderboards(name, tied, contenders):
     found = fewbench.rank(load_scores(path))
     assert len(found.targets[0].tied_with) == tied
     assert len(found.contenders) == contenders
+
+
+def test_a_missing_task_is_predicted_with_the_error_that_hiding_it_shows():
+    """Models differ by task, so the others say little of it; with few models less still."""
+    rng, tasks = np.random.default_rng(0), np.repeat(["a", "b", "c"], 60)
+    widths = {}
+    for n_models in (30, 8):
+        ability = rng.normal(0, 1, (n_models, 1)) + np.repeat(
+            rng.normal(0, 0.5, (n_models, 3)), 60, axis=1
+        )
+        chances = 1 / (1 + np.exp(rng.normal(0, 1, 180) - ability))
+        cells = (rng.random(chances.shape) < chances).astype(float)
+        names, covered, widths[n_models] = [f"m{at}" for at in range(n_models)], [], []
+        for row in range(n_models):
+            hidden = cells.copy()
+            hidden[row, tasks == "c"] = np.nan
+            table = fewbench.from_arrays(hidden, models=names, tasks=list(tasks))
+            (place,) = (
+                place
+                for place in fewbench.rank(table, fixed_items=True).targets
+                if place.target == names[row]
+            )
+            truth, ends = cells[row].mean(), place.interval
+            covered.append(ends.low <= truth <= ends.high)
+            widths[n_models].append(ends.high - ends.low)
+        assert np.mean(covered) >= 0.8
+    assert 0.08 < np.mean(widths[30]) < np.mean(widths[8])
+    pair = fewbench.versus(names[-1], names[0], scores=table, fixed_items=True, warn=False)
+    places = fewbench.rank(table, models=[names[-1], names[0]], fixed_items=True).targets
+    assert (pair.verdict == "undecided") == bool(places[0].tied_with)

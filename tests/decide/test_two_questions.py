@@ -175,3 +175,23 @@ def test_two_runs_of_one_model_in_a_file_are_undecided():
     found = fewbench.versus(*table.model_ids[:2], scores=table)
     assert found.verdict == "undecided"
     assert 2 * min(found.chance_a_better, 1 - found.chance_a_better) > 0.2
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_estimates_tracks_and_ranks_give_the_same_interval_of_a_model():
+    benchmark = simulate(1, 437, seed=3).benchmark
+    evaluation = Evaluation(benchmark, "random", 415, ["run-1", "run-2"])
+    rng = np.random.default_rng(1)
+    for target, items in evaluation.ask().items():
+        evaluation.tell(target, {item: float(rng.random() < 0.5) for item in items})
+    estimates = evaluation.estimate()
+    points = fewbench.track(evaluation, steps={"run-1": 1, "run-2": 2}).points
+    places = {place.target: place for place in fewbench.rank(evaluation).targets}
+    for point in points:
+        estimate = estimates[point.checkpoint]
+        assert point.interval == estimate.interval
+        assert point.as_model == estimate.as_model == places[point.checkpoint].interval
+        assert estimate.is_wider_as_model
+    assert str(estimates).count("In general") > 1
+    ends = estimates.to_frame()[["model_low", "model_high"]].to_numpy().tolist()
+    assert ends == [[point.as_model.low, point.as_model.high] for point in points]

@@ -191,14 +191,29 @@ def test_answers_that_are_no_first_part_of_the_sample_are_a_warning():
     assert "random sample, so the estimate is valid" in warnings(asked[:20])
     easy = [item for item in asked if table.items["task"][item] == "easy"]
     said = warnings(easy)
-    assert "answers are not to the first of the 60 items asked" in said
+    assert "asked have no answer" in said
     assert "so the estimate is valid;" not in said
-    assert "not to the first" not in warnings(asked)
+    assert "asked have no answer" not in warnings(asked)
     other = Evaluation(table, budget=60, targets=["new"])
     other.ask()
     other.tell("new", {item: known[item] for item in easy})
-    assert "tasks without an answer: 'hard'" in " ".join(other.estimate()["new"].warnings)
+    assert "none of 'hard'" in " ".join(other.estimate()["new"].warnings)
+    open_ = other.estimate()["new"].task_intervals["hard"]
+    assert (open_.low, open_.high) == (0, 1)
     other.skip("new", [item for item in asked if item not in easy])
-    said = " ".join(other.estimate()["new"].warnings)
-    assert "all items asked of 'hard' were skipped" in said
-    assert "not to the first" not in said
+    assert other.estimate()["new"].task_intervals["hard"] == open_
+
+
+@pytest.mark.parametrize("skips", [False, True])
+def test_every_answer_of_a_sample_counts_whenever_it_was_asked(skips):
+    table = benchmark(task=["all"] * 200)
+    known = answers(table)
+    evaluation = Evaluation(table, budget=40, targets=["new"])
+    asked = evaluation.ask()["new"]
+    lost = [*asked[3:30:3], asked[35]]
+    given = [item for item in asked if item not in lost]
+    evaluation.tell("new", {item: known[item] for item in given})
+    if skips:
+        evaluation.skip("new", lost)
+    mean = sum(known[item] for item in given) / len(given)
+    assert evaluation.estimate()["new"].score == pytest.approx(mean)

@@ -98,7 +98,7 @@ def test_a_training_run(said):
     assert "step-1, step-2 score" in answer
     assert answer.endswith("they are the best with probability 0.50 each")
     assert (
-        "step-1 1,000 10.0% all items ran 20 0.33 step-2 2,000 20.0% 15.0% to 27.0% 20 0.67"
+        "step-1 1,000 10.0% all items ran – 20 0.33 step-2 2,000 20.0% 15.0% to 27.0% – 20 0.67"
         in plain
     )
     assert "step-1 step-2 +10.0 pp +1.0 to +20.0 pp better 0.030" in plain

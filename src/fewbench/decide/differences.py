@@ -23,6 +23,7 @@ from fewbench.uncertainty.contrast import (
 )
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Uncertainty
+from fewbench.uncertainty.missing_blocks import block_variances
 from fewbench.uncertainty.question_error import CommonAnswers, of_one_score
 from fewbench.uncertainty.questions import Questions
 
@@ -63,9 +64,10 @@ def contrast(
 
 def _of_table(one: Operand, other: Operand, *, fixed_items: bool) -> Questions | None:
     """Return the error of two models of a table, as `rank` has it of all its pairs."""
-    two = one.scores.take(models=one.scores.model_positions([one.name, other.name]))
+    rows = one.scores.model_positions([one.name, other.name])
+    two, of_blocks = one.scores.take(models=rows), block_variances(one.scores)[rows]
     estimates = np.array([one.estimates[0], other.estimates[0]])
-    pairs = all_pairs(two, estimates, fixed_items=fixed_items)
+    pairs = all_pairs(two, estimates, fixed_items=fixed_items, of_blocks=of_blocks)
     variance, freedom = float(pairs.variance[0, 1]), float(pairs.freedom[0, 1])
     return Questions(variance, freedom) if variance else None
 

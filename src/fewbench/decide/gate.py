@@ -30,10 +30,6 @@ Verdict = Literal["pass", "fail", "undecided"]
 CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "undecided": 3}
 """Exit codes; 2 is an error."""
 ROUNDING = 1e-9
-GAPS = (
-    "items asked before answered ones have no answer, perhaps because they are hard: there is no "
-    "verdict until they are recorded, or skipped (fewbench tell --skip ID)"
-)
 
 
 class Check(Frozen):
@@ -335,9 +331,6 @@ def gate(
         loss = margin or 0.0
         checks.append(check(baseline, rule, sign * loss, margin=loss, name=name))
     warnings = [*warnings_of(sides), *notes]
-    has_gaps = any(side.has_gaps for side in sides)
-    if has_gaps:
-        warnings.append(GAPS)
     if ask and next_items is not None:
         targets = [side for side in sides if not side.is_known]
         ask_next(targets, next_items, scores)
@@ -351,7 +344,7 @@ def gate(
         target=side.name,
         scale=scale,
         average=scores.average,
-        verdict="undecided" if has_gaps else overall,
+        verdict=overall,
         checks=tuple(checks),
         level=level,
         fixed_items=fixed_items,

@@ -14,6 +14,7 @@ from fewbench.scores import Scores
 from fewbench.scores.table import MOST_MISSING
 from fewbench.uncertainty.all_pairs import all_pairs
 from fewbench.uncertainty.contrast import Contrast
+from fewbench.uncertainty.missing_blocks import block_variances
 from fewbench.uncertainty.question_error import of_one_score
 
 FEWEST = 2
@@ -61,7 +62,8 @@ def leaderboard(
         )
     whole, notes = whole_sources(chosen, FEWEST, "ranking")
     kept = chosen.missing_shares <= MOST_MISSING
-    all_items = _standings(whole, full[kept], level, fixed_items=fixed_items)
+    of_blocks = block_variances(scores)[rows][kept]
+    all_items = _standings(whole, full[kept], of_blocks, level, fixed_items=fixed_items)
     incomplete = whole.models.index[whole.missing_shares > 0]
     if len(incomplete):
         notes.append(
@@ -88,7 +90,8 @@ def leaderboard(
             continue
         part = whole.take(models=enough, items=items).averaged("micro")
         estimates = by_task[kept][enough, at]
-        tables[task] = _standings(part, estimates, level, fixed_items=fixed_items)
+        nothing = np.zeros(len(enough))
+        tables[task] = _standings(part, estimates, nothing, level, fixed_items=fixed_items)
         if len(enough) < whole.n_models:
             left_out = whole.models.index[missing > MOST_MISSING]
             notes.append(
@@ -99,13 +102,20 @@ def leaderboard(
 
 
 def _standings(
-    scores: Scores, estimates: FloatArray, level: float, *, fixed_items: bool
+    scores: Scores,
+    estimates: FloatArray,
+    of_blocks: FloatArray,
+    level: float,
+    *,
+    fixed_items: bool,
 ) -> Standings:
-    pairs = all_pairs(scores, estimates, fixed_items=fixed_items)
+    pairs = all_pairs(scores, estimates, fixed_items=fixed_items, of_blocks=of_blocks)
     items_run = np.rint((1 - scores.missing_shares) * scores.n_items).astype(np.intp)
     intervals: list[tuple[float, float] | None] = [
-        _interval(scores, row, estimate, level, fixed_items=fixed_items)
-        for row, estimate in enumerate(estimates.tolist())
+        _interval(scores, row, estimate, of_block, level, fixed_items=fixed_items)
+        for row, (estimate, of_block) in enumerate(
+            zip(estimates.tolist(), of_blocks.tolist(), strict=True)
+        )
     ]
     return Standings(
         scores.model_ids,
@@ -119,13 +129,17 @@ def _standings(
 
 
 def _interval(
-    scores: Scores, row: int, estimate: float, level: float, *, fixed_items: bool
+    scores: Scores, row: int, estimate: float, of_block: float, level: float, *, fixed_items: bool
 ) -> tuple[float, float]:
-    """Return the interval of one model's score."""
+    """Return the interval of one model's score; `of_block` is the variance by missing tasks."""
     values = scores.cells[row]
     items = np.flatnonzero(~np.isnan(values))
     error = of_one_score(scores, items, values[items], estimate)
-    filled = scores.n_items / len(items)
-    if fixed_items or error.answers is None:  # else the interval is that of these answers
-        error = replace(error, variance=error.variance * (filled - fixed_items), answers=None)
+    n_items = scores.n_items
+    if of_block:  # items of tasks that it has are predicted by their others
+        n_items = int(np.isin(scores.task_of, scores.task_of[items]).sum())
+    filled = n_items / len(items)
+    if fixed_items or of_block or error.answers is None:  # else that of these answers
+        variance = error.variance * (filled - fixed_items) + of_block
+        error = replace(error, variance=variance, answers=None)
     return Contrast(estimate, 0.0, questions=error if error.variance else None).interval(level)

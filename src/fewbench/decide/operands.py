@@ -93,19 +93,6 @@ class Operand:
         return None if self.score.sample is None else self.score.sample.chances
 
     @property
-    def has_gaps(self) -> bool:
-        """Whether an item still lacks its answer although a later one is answered.
-
-        Not where the width of the interval ends a run: it may end within a batch.
-        """
-        if self.evaluation is None or self.evaluation.stop.half_width is not None:
-            return False
-        record = self.evaluation.record
-        asked, answered = record.asked(self.name), record.answered(self.name)
-        begun = asked[: 1 + int(np.flatnonzero(np.isin(asked, answered)).max(initial=-1))]
-        return bool(np.isin(begun, record.open(self.name)).any())
-
-    @property
     def is_limited(self) -> bool:
         """Whether the limit on cost leaves no further item."""
         return self.evaluation is not None and self.evaluation.is_limited(self.name)
@@ -271,7 +258,7 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
     score = Scored.from_row(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
-    n_open = len(evaluation.record.open(target))
+    n_open = len(np.setdiff1d(evaluation.record.open(target), evaluation.record.lost(target)))
     # Otherwise the width decides, or the open items are too expensive to run.
     if n_open and evaluation.stop.half_width is None and not evaluation.is_limited(target):
         notes = (

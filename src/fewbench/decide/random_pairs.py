@@ -155,6 +155,9 @@ def items_to_decide(
     `distance` is how far the difference is above the bound that it must clear, or below it if
     negative.
     """
+    scores = [side for side in (made.one, made.other) if isinstance(side, Uncertainty)]
+    if sum(score.open for score in scores) >= abs(distance):
+        return ToDecide()  # what is open would first have to be known
     n = min((len(side.items) for side in sides if not side.is_known), default=0)
     is_fixed = made.questions is None
     looks = None

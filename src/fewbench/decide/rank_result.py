@@ -219,6 +219,11 @@ class Ranking(Shown, Frozen):
         among = "the best" if self.top == 1 else f"among the best {self.top}"
         likely = sorted(self.contenders, key=lambda target: -target.chance_top)
         named = [f"{target.target} ({probability(target.chance_top)})" for target in likely]
+        if len(named) == 1 and self.top == 1:
+            return (
+                f"{text} If only the best is asked for, it is {named[0]}; that holds at the level, "
+                "but not with all pairs of models together."
+            )
         text += f" {counted(len(named), 'model')} may be {among}, with these probabilities: "
         text += f"{some(named, SHOWN_CONTENDERS, quotes=False)}."
         if likely and likely[0].chance_top >= self.level:

@@ -15,7 +15,7 @@ from fewbench._warned import issue
 from fewbench.algorithms import ties
 from fewbench.decide.allocation import chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
-from fewbench.decide.differences import contrast, judged
+from fewbench.decide.differences import contrast, judged, score_interval
 from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
@@ -150,12 +150,17 @@ class _Tracker:
         points = []
         for at, checkpoint in enumerate(self.run.checkpoints):
             side = self._own(at)
+            of_model = None
+            if not self.fixed_items:
+                ends = score_interval(side, self.level, fixed_items=False)
+                of_model = None if ends is None else Interval.between(scale.from_unit(ends))
             points.append(
                 Point(
                     checkpoint=checkpoint.name,
                     step=float(self.run.steps[at]),
                     score=float(scale.from_unit(float(side.estimates[0]))),
                     interval=Interval.between(scale.from_unit(side.interval(self.level))),
+                    as_model=of_model,
                     is_known=side.is_known,
                     items_run=len(checkpoint.items),
                     chance_best=float(chances[at]),

@@ -26,6 +26,9 @@ class Point(Frozen):
     checkpoint, step
     score, interval
         Its score on these items and the interval, for this checkpoint alone.
+    as_model : Interval or None
+        The interval for the checkpoint in general, on questions like these and if it runs again.
+        With `fixed_items` it is None.
     is_known : bool
         Whether it ran all items, so that the score on these items is not estimated.
     items_run : int
@@ -37,9 +40,14 @@ class Point(Frozen):
     step: float
     score: float
     interval: Interval
+    as_model: Interval | None = None
     is_known: bool
     items_run: int
     chance_best: float
+
+
+def _in_general(point: Point, unit: Unit) -> str:
+    return "–" if point.as_model is None else unit.scores(point.as_model)
 
 
 class Change(Frozen):
@@ -125,10 +133,18 @@ class Track(Shown, Frozen):
         return tuple(change for change in self.changes if change.verdict != "undecided")
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per checkpoint, in order of the steps."""
+        """Return one row per checkpoint, in order of the steps.
+
+        low and high are of these items; model_low and model_high of the checkpoint in general.
+        """
         columns = ["checkpoint", "step", "score", "low", "high"]
         columns += ["is_known", "items_run", "chance_best"]
-        return frame_of(self.points, columns, self.warnings).set_index("checkpoint")
+        frame = frame_of(self.points, columns, self.warnings).set_index("checkpoint")
+        if not self.fixed_items:
+            of_models = [point.as_model or point.interval for point in self.points]
+            frame.insert(4, "model_low", [ends.low for ends in of_models])
+            frame.insert(5, "model_high", [ends.high for ends in of_models])
+        return frame
 
     def curve(self) -> list[dict[str, Any]]:
         """Return the points as plain values: name, step, score, low, high, is_known."""
@@ -149,11 +165,13 @@ class Track(Shown, Frozen):
         best, last = self[self.best], self.points[-1]
         unit = Unit(self.scale)
         head = [("Checkpoint", False), ("Step", True), ("Score", True), ("Interval", True)]
+        head += [] if self.fixed_items else [("In general", True)]
         head += [("Items run", True), ("P(best)", True)]
         rows = [
             [
                 *(point.checkpoint, f"{point.step:,.10g}", unit.score(point.score)),
                 "all items ran" if point.is_known else unit.scores(point.interval),
+                *([] if self.fixed_items else [_in_general(point, unit)]),
                 *(f"{point.items_run:,}", probability(point.chance_best)),
             ]
             for point in self.points
@@ -203,7 +221,11 @@ class Track(Shown, Frozen):
         course = Section(
             "course",
             "Score by step",
-            ["The level applies to each checkpoint separately."],
+            [
+                "The level applies to each checkpoint separately."
+                + f" Interval: of its score on these items. In general: {AS_MODELS}."
+                * (not self.fixed_items)
+            ],
             charts=[(drawn, lambda: tracked(self.curve(), unit))],
             tables=[Table("Checkpoints", head, rows, "a checkpoint")],
         )

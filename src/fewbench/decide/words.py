@@ -37,12 +37,12 @@ def beyond(items: int, questions: int | None, *, all_ran: bool) -> str:
     """Return that no number of these items decides, and what would.
 
     >>> beyond(80, None, all_ran=True)
-    'Even all 80 items do not decide this: the two are too close for questions like these.'
+    'Even all 80 items do not decide this: it is too close for questions like these.'
     """
     would = "do not" if all_ran else "would not"
     text = f"Even all {counted(items, 'item')} {would} decide this"
     if questions is None:
-        return f"{text}: the two are too close for questions like these."
+        return f"{text}: it is too close for questions like these."
     return (
         f"{text}. About {rough(questions)} such questions would, if the difference stays, and "
         "repeated runs of the items help."

@@ -23,6 +23,7 @@ from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.needs import require
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores
+from fewbench.uncertainty.open_items import with_middle
 
 NOTHING = np.empty(0, dtype=np.intp)
 
@@ -349,4 +350,5 @@ class Choosing:
             prediction = self.session.predict(targets, tasks=tasks)
         if tasks and prediction.tasks is None:
             raise EvaluationError("the method predicted no task scores")
-        return prediction
+        answered = [self.ledger.record.answered(name) for name in targets]
+        return with_middle(prediction, self.scores, answered)

@@ -201,13 +201,18 @@ class Estimates(Shown, dict[str, Estimate]):
         ]
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a table of one row per target: score, interval, level, items, warnings."""
+        """Return a table of one row per target: score, interval, level, items, warnings.
+
+        low and high are of these items; model_low and model_high of the model in general.
+        """
         rows = {
             name: {
                 "score": estimate.score,
                 "low": estimate.interval.low,
                 "high": estimate.interval.high,
                 "level": estimate.level,
+                "model_low": None if estimate.as_model is None else estimate.as_model.low,
+                "model_high": None if estimate.as_model is None else estimate.as_model.high,
                 "expected_error": estimate.expected_error,
                 "rank": estimate.rank,
                 "items_run": estimate.items_run,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._names import counted, some
+from fewbench._names import counted
 from fewbench.evaluation.choosing import Choosing
 from fewbench.evaluation.estimate import Estimate, Estimates
 from fewbench.evaluation.interval import GroupScore, Interval, RandomSampling, RankInterval
@@ -119,13 +119,11 @@ class Estimating:
             score = Scored.from_row(prediction, row, record.answers(name), scores)
             uncertainty = self.judge.uncertainty(score)
             self._narrow[name] = uncertainty.ends_run
-            gaps = gap_notes(record, name, scores)
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,
                 is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
-                is_narrow=self._narrow[name], is_sampled=score.is_sampled and not gaps,
+                is_narrow=self._narrow[name], is_sampled=score.is_sampled,
             )  # fmt: skip
-            notes += gaps
             notes += [*self._ledger.notes(name), *prediction.notes]
             if not (score.ran or score).is_sampled:
                 general = self.method_notes() if general is None else general
@@ -136,8 +134,8 @@ class Estimating:
                 and (score.ran is not None or learns_from_whole(scores))
             ):
                 notes.append(SWITCHED)
-            if score.ran is not None:
-                n_unrun = len(score.answers.items) - len(score.ran.answers.items)
+            n_ran = len((score.ran or score).answers.items)
+            if n_unrun := len(score.answers.items) - n_ran:
                 notes.append(beside_note(scores, n_unrun))
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
@@ -215,10 +213,9 @@ def unrun_note(scores: Scores) -> str:
 
 def beside_note(scores: Scores, n: int) -> str:
     """Say that so many answers are a sample of the items that no source model ran."""
-    sample = f"{counted(n, 'answer is', 'answers are')} a random sample of them"
     return (
         f"no source model ran {counted(int(scores.unrun.sum()), 'item')} ({scores.unrun_share:.0%} "
-        f"of the full score): {sample if n else 'the target answered none of them yet'}"
+        f"of the full score): {counted(n, 'answer is', 'answers are')} a random sample of them"
     )
 
 
@@ -359,7 +356,7 @@ def progress_notes(
         notes.append(
             f"{answered} of {asked} items answered: the estimate uses {answered}, and its interval "
             "is valid only if they are a random sample of these; record the missing "
-            f"{counted(left, 'answer')}, or skip items without an answer (fewbench tell --skip ID)"
+            f"{counted(left, 'answer')}"
         )
     elif left or is_waiting:
         most = f"{answered} of {max(budget, asked)} items answered: "
@@ -369,7 +366,7 @@ def progress_notes(
             most
             + (
                 "they are a random sample, so the estimate is valid; more make it more precise"
-                if is_sampled
+                if is_sampled and not len(record.lost(target))
                 else "the method asks for more items before its estimate is final"
             )
         )
@@ -389,42 +386,3 @@ def direction_notes(scored: Scored, scores: Scores) -> list[str]:
         return []
     easiness = scores.columns(np.asarray(scored.answers.items), filled=True).mean(axis=0)
     return [OPPOSITE] if bool(are_opposed(scored.answers.scores, easiness)[0]) else []
-
-
-def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
-    """Return warnings if answers are missing that make a sample of the rest.
-
-    Every first part of a sample is a sample; other parts, such as a file's first rows, may be of
-    one task, or of the items that a model answers at all.
-    """
-    answered, left = record.answered(target), record.open(target)
-    if not len(answered):
-        return []
-    skipped = np.array(sorted(record.skipped(target)), dtype=np.intp)
-    tasks_of = scores.task_of
-    of_answers = np.union1d(tasks_of[answered], tasks_of[left])
-    notes = []
-    cohorts = scores.cohort_of
-    if not np.isin(cohorts[left], cohorts[answered]).all():
-        notes.append(
-            "none of the items that were taken in later is answered yet: the estimate is of the "
-            "older items. Run them: fewbench ask lists them"
-        )
-    if len(lost := np.setdiff1d(tasks_of[skipped], of_answers)):
-        notes.append(
-            f"all items asked of {some([scores.tasks[at] for at in lost])} were skipped: nothing "
-            "is known about the target there"
-        )
-    asked = record.asked(target)
-    asked = asked[np.isin(asked, skipped, invert=True)]
-    if not len(left) or set(answered) == set(asked[: len(answered)]):
-        return notes
-    lacking = [scores.tasks[at] for at in np.setdiff1d(tasks_of[asked], tasks_of[answered])]
-    tasks = f"; tasks without an answer: {some(lacking)}" if lacking else ""
-    return [
-        *notes,
-        f"the {counted(len(answered), 'answer is', 'answers are')} not to the first of the "
-        f"{len(asked)} items asked, so "
-        f"the estimate is valid only if the others are missing by chance{tasks}. Record the "
-        "missing answers: fewbench ask lists the items",
-    ]

@@ -439,7 +439,9 @@ class Evaluation:
         leader = ahead.most_complete(leader)
         place = "" if ahead.folder is None or ahead is self else f"{ahead.folder}:"
         if ahead is not self:
-            check_followed(self.provenance, ahead.provenance, self.method, f"{place}{leader}")
+            runs = self.provenance, ahead.provenance
+            is_extended = bool(ahead.scores.cohort_of.any())
+            check_followed(*runs, self.method, f"{place}{leader}", is_extended=is_extended)
         most = max(len({*self.targets, target}), len(ahead.targets))
         if not self.method.targets_apart and most > 1:
             raise EvaluationError(

@@ -153,9 +153,10 @@ class Led(Frozen):
     lead: "Led | None" = None
 
     def of_items(self, known: Container[str]) -> "Led":
-        """Return the part of known items."""
+        """Return the part of known items; rounds without any are none, as those of targets are."""
+        rounds = (tuple(item for item in items if item in known) for items in self.rounds)
         return Led(
-            rounds=tuple(tuple(item for item in items if item in known) for items in self.rounds),
+            rounds=tuple(items for items in rounds if items),
             scores={item: score for item, score in self.scores.items() if item in known},
             budget=self.budget,
             lead=None if self.lead is None else self.lead.of_items(known),

@@ -290,12 +290,21 @@ def check_subset(
     return moved.model_copy(update={"notes": (*moved.notes, note), "provenance": wanted})
 
 
-def check_followed(own: Provenance, leads: Provenance, method: Method, place: str) -> None:
+def check_followed(
+    own: Provenance, leads: Provenance, method: Method, place: str, *, is_extended: bool
+) -> None:
     """Raise EvaluationError unless one run can follow the other.
 
     Only their limits may differ, and of a method that does not extend its choice not even the
-    number of items. `place` names the other run.
+    number of items. `place` names the other run; `is_extended` if items came to it later.
     """
+    if is_extended:
+        raise EvaluationError(
+            f"{place} was extended: its old and its new items were drawn with chances of their "
+            "own, which a second folder does not have",
+            hint="run the target in that folder, which asks it the same items: name it there (-t), "
+            "or start anew on all items",
+        )
     differ = []
     if own.average != leads.average:
         differ.append(f"--average {leads.average}, not {own.average}")

@@ -70,9 +70,14 @@ def estimates_page(
     answer, lesser = f"{first.target} scores {score}", [_run(first)]
     if several:
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
-    if not several and first.as_model is not None and first.is_wider_as_model:
-        ends = f"{first.level:.0%} interval {unit.scores(first.as_model)}"
-        lesser.append(f"In general, {AS_MODELS}: {unit.score(first.score)} ({ends}).")
+    as_models = [
+        f"{f'{each.target} ' if several else ''}{unit.score(each.score)} "
+        f"({each.level:.0%} interval {unit.scores(each.as_model)})"
+        for each in ranked
+        if each.as_model is not None and each.is_wider_as_model
+    ]
+    if as_models:
+        lesser.append(f"In general, {AS_MODELS}: {some(as_models, quotes=False)}.")
     lesser += average_notes(first.provenance.average)
     by_cost: dict[Cost, list[str]] = {}
     for estimate in ranked:
@@ -168,6 +173,11 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
         for estimate in ranked
     ]
     notes = ["fewbench versus says which of two targets is better."]
+    if any(estimate.is_wider_as_model for estimate in ranked):
+        head.insert(3, ("In general", True))
+        for row, estimate in zip(rows, ranked, strict=True):
+            row.insert(3, "–" if estimate.as_model is None else unit.scores(estimate.as_model))
+        notes.insert(0, f"In general: the interval {AS_MODELS}; the other is of these items.")
     if any(estimate.rank is not None for estimate in ranked):
         text = "Random sampling: the half width of as many random items, without source models."
         notes.insert(0, f"{text} Rank: among the source models.")
@@ -305,7 +315,10 @@ def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> S
         row += [unit.score(medians.get(name))] if drawn else []
         rows.append(row)
     notes = []
-    if 0 in estimate.task_items.values():
+    without = [name for name, n in estimate.task_items.items() if not n]
+    ends = [estimate.task_intervals.get(name) for name in without]
+    span = abs(estimate.scale.high - estimate.scale.low)
+    if any(each is None or each.high - each.low < span for each in ends):
         notes.append("Tasks with 0 items run: scores predicted from the other tasks.")
     intervals = [*estimate.task_intervals.values()]
     if None in intervals + [group.interval for group in estimate.groups.values()]:

@@ -97,6 +97,8 @@ class Scoring(Frozen):
                     hint="leave out one of the two",
                 )
             values = values / np.bincount(scores.task_of)[scores.task_of]
+        if not values.all():
+            scores, values = scores.take(items=np.flatnonzero(values)), values[values > 0]
         own = scores.items.drop(columns=EQUAL, errors="ignore")  # groups count as weights say
         return scores.changed(items=own.assign(**{WEIGHT: values / values.mean()}))
 
@@ -163,9 +165,11 @@ def _read_weights(
         names = frame[there[0]].astype(str).tolist()
         column, numbers = ("task" if there[0] == "task" else "item"), frame[WEIGHT].tolist()
     weights = dict(zip(names, pd.to_numeric(pd.Series(numbers), errors="coerce"), strict=True))
-    if bad := [name for name, weight in weights.items() if not 0 < weight < np.inf]:
+    bad = [name for name, weight in weights.items() if not 0 <= weight < np.inf]
+    if bad or not any(weights.values()):
         raise EvaluationError(
-            f"{where}: no number above 0 for {some(bad)}", hint="give every one a weight above 0"
+            f"{where}: no number above 0 for {some(bad or weights)}",
+            hint="give every one a weight above 0, or 0 to leave it out",
         )
     return column, {name: float(weight) for name, weight in weights.items()}
 

@@ -22,6 +22,7 @@ class Answers:
     - `counts`, `variances`, shape (targets, n): If items were answered several times, how often,
       and the variance of an answer about the item's own mean (see `fewbench.scores.repeats`).
       Scores are then means.
+    - `lost`: Positions of items requested before these, without an answer.
     """
 
     items: IntArray
@@ -29,6 +30,7 @@ class Answers:
     probabilities: FloatArray | None = None
     counts: FloatArray | None = None
     variances: FloatArray | None = None
+    lost: IntArray | None = None
 
     def among(self, items: IntArray) -> "Answers":
         """Return the answers to some items, sorted, by their places among these."""
@@ -37,9 +39,13 @@ class Answers:
             None if array is None else array[:, has]
             for array in (self.scores, self.probabilities, self.counts, self.variances)
         )
-        scores, *others = of_items
+        scores, options, counts, variances = of_items
         assert scores is not None
-        return Answers(np.searchsorted(items, self.items[has]), scores, *others)
+        lost = self.lost
+        if lost is not None:
+            lost = np.searchsorted(items, lost[np.isin(lost, items)])
+        places = np.searchsorted(items, self.items[has])
+        return Answers(places, scores, options, counts, variances, lost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +153,15 @@ class Record:
         asked = self.asked(target)
         return np.asarray(asked[~np.isnan(self._scores[target][asked])])
 
+    def lost(self, target: str) -> IntArray:
+        """Return the items without an answer, requested before one with an answer, in order.
+
+        They were not missed by chance, as those are that a run had not come to when it stopped.
+        """
+        asked = self.asked(target)
+        has = ~np.isnan(self._scores[target][asked])
+        return np.asarray(asked[~has & (np.cumsum(has[::-1])[::-1] > 0)])
+
     def skipped(self, target: str) -> frozenset[int]:
         """Return the items that the target cannot answer."""
         scores = self._scores[target]
@@ -205,7 +220,9 @@ class Record:
 
     def answers(self, target: str, items: IntArray | None = None) -> Answers:
         """Return a target's answers, by default all; with probabilities if all have them."""
-        items = self.answered(target) if items is None else items
+        lost = None
+        if items is None:
+            items, lost = self.answered(target), self.lost(target)
         options = self._options[target]
         rows = [options[at] for at in items.tolist() if at in options] if options else []
         counts = variances = None
@@ -218,6 +235,7 @@ class Record:
             np.array([rows]) if rows and len(rows) == len(items) else None,
             counts,
             variances,
+            lost,
         )
 
     def lead(self, target: str) -> Lead | None:

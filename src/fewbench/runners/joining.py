@@ -66,7 +66,11 @@ class LeadingRun:
     def check(self, evaluation: Evaluation) -> None:
         """Raise EvaluationError unless this run's items can run there."""
         provenance = self.header.provenance
-        check_followed(evaluation.provenance, provenance, evaluation.method, str(self.folder))
+        is_extended = bool(self.scores()[0].cohort_of.any())
+        check_followed(
+            evaluation.provenance, provenance, evaluation.method, str(self.folder),
+            is_extended=is_extended,
+        )  # fmt: skip
 
     def followed(self, evaluation: Evaluation, target: str) -> None:
         """Ask a target of an evaluation this run's items first."""

@@ -63,7 +63,13 @@ class AllPairs:
         return np.asarray(stdtrit(self.freedom, 0.5 + ONE_SIGMA / 2) * np.sqrt(self.variance))
 
 
-def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = False) -> AllPairs:
+def all_pairs(
+    scores: Scores,
+    estimates: FloatArray,
+    *,
+    fixed_items: bool = False,
+    of_blocks: FloatArray | None = None,
+) -> AllPairs:
     """Return the differences of the full scores of all pairs of models.
 
     Parameters
@@ -75,6 +81,8 @@ def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = Fals
     fixed_items : bool
         Whether the difference on exactly these items is meant: then only missing items leave
         an error.
+    of_blocks : ndarray, shape (models,), optional
+        The variance of each score that missing tasks leave (`block_variances`).
 
     Examples
     --------
@@ -115,7 +123,12 @@ def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = Fals
         variance = np.maximum(variance, more * times)
     difference = np.round(estimates[:, None] - estimates, DIGITS)
     moved = np.round(difference - mean, DIGITS)
-    return AllPairs(difference, variance + moved**2, together)
+    filled = moved**2
+    if of_blocks is not None:
+        blocks_of_both = of_blocks[:, None] + of_blocks
+        np.fill_diagonal(blocks_of_both, 0.0)
+        filled = np.where(blocks_of_both > 0, blocks_of_both, filled)
+    return AllPairs(difference, variance + filled, together)
 
 
 def _of_clusters(scores: Scores, cluster_of: IntArray) -> tuple[FloatArray, FloatArray]:

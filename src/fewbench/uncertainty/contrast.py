@@ -231,7 +231,7 @@ class Contrast:
             if self.kind == "held-out":
                 half = min(half, of_chosen)
             half = max(half, self.paired.copies * of_random)
-        return half
+        return half + sum(side.open for side in self._sides if isinstance(side, Uncertainty))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the difference.

@@ -43,6 +43,9 @@ class Uncertainty:
         that of the same number of random items, for lack of anything better.
     half : callable
         Half width at a level, growing with it. It makes differences of two scores.
+    open : float
+        How far the score may be off besides, whatever the level, for items of which nothing is
+        known (`open_items`). Its ends contain it.
     ends : callable
         Ends of the interval at a level, before it is cut to what the answers leave possible.
     least, most : float
@@ -73,6 +76,7 @@ class Uncertainty:
     resemblance: Resemblance | None = None
     ends_run: bool = False
     warnings: tuple[str, ...] = ()
+    open: float = 0.0
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval, which contains the estimate and what the answers leave possible."""

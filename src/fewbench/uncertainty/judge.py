@@ -60,6 +60,7 @@ from fewbench.uncertainty.intervals import (
     unknown,
     wilson,
 )
+from fewbench.uncertainty.open_items import OpenItems, are_unseen
 from fewbench.uncertainty.resemblance import Resemblance, resemblance_of
 from fewbench.uncertainty.sampling import (
     betting_interval,
@@ -139,6 +140,8 @@ class Judge:
         For the full score, or for these scores together: the full score is at 0, then come the
         tasks.
         """
+        if not self.scores.n_models:
+            return None
         return quantiles_of(self.errors(answered), first, last)
 
     def uncertainty(self, score: Scored) -> Uncertainty:
@@ -155,25 +158,47 @@ class Judge:
 
     def _of_answers(self, score: Scored) -> Uncertainty:
         items, replies = score.answers.items, score.answers.scores[0]
-        bounds = known_bounds(self.scores.item_weights, items, replies)
         estimate = float(score.estimates[0])
         if not len(items):  # to what some source ran, beside answers to what none ran
             return unknown(estimate)
+        bounds, open_ = known_bounds(self.scores.item_weights, items, replies), self._open(score)
+        of_known = open_.estimate_of_known(estimate)
+        known = self._of_known(score, of_known, open_.n_known, bounds)
+        return open_.around(known, estimate)
+
+    def _known(self, score: Scored) -> Uncertainty:
+        """Return the uncertainty of a full score without open items."""
+        estimate, items = float(score.estimates[0]), score.answers.items
+        bounds = known_bounds(self.scores.item_weights, items, score.answers.scores[0])
+        if not len(items):
+            return unknown(estimate)
+        return self._of_known(score, estimate, self.scores.n_items, bounds)
+
+    def _open(self, score: Scored, weights: FloatArray | None = None) -> OpenItems:
+        """Return how much of the full score, or of another mean over items, is open."""
+        weights = self.scores.item_weights if weights is None else weights
+        chances = None if score.sample is None else score.sample.chances
+        return OpenItems(self.scores, score.answers, weights, chances, score.ran is not None)
+
+    def _of_known(
+        self, score: Scored, estimate: float, n_items: int, bounds: tuple[float, float]
+    ) -> Uncertainty:
+        """Return the uncertainty of the mean over n_items that answers or sources tell of."""
+        items, replies = score.answers.items, score.answers.scores[0]
         if self._is_random(score) or score.is_plain:
             # Looks that may end a run were checked with the intervals of a simple random sample.
             strata = self.scores.task_of[items] if self._is_spread(score, replies) else None
-            return self._of_random(
-                estimate, replies, self.scores.n_items, bounds, items=items, strata=strata
-            )
+            return self._of_random(estimate, replies, n_items, bounds, items=items, strata=strata)
         if score.ran is not None and self.of_ran is not None:
-            of_ran = self.of_ran.uncertainty(score.ran)
+            of_ran = self.of_ran._known(score.ran)
             how = score, of_ran, estimate, self.scores.item_weights, bounds
             uncertainty = self._beside_unrun(*how) or of_ran
         elif (error := score.sample_error()) is not None:
             uncertainty = sampled_uncertainty(estimate, *error, bounds, score.sample)
         else:
-            uncertainty = self._held_out(score, bounds)
-        return with_equal_answers(uncertainty, replies, self.scores.n_items, self.level)
+            of_known = replace(score, estimates=np.append(estimate, score.estimates[1:]))
+            uncertainty = self._held_out(of_known, bounds)
+        return with_equal_answers(uncertainty, replies, n_items, self.level)
 
     def _of_random(
         self,
@@ -293,13 +318,15 @@ class Judge:
         `of_ran` is that of the first part, and `weights`, shape (items,), of sum 1, are those of
         the items in the mean.
         """
+        items, answers = score.answers.items, score.answers.scores[0]
+        weights = np.where(are_unseen(self.scores, items, beside=True), 0.0, weights)
+        weights = weights / max(weights.sum(), TINY)
         is_unrun = self._is_unrun & (weights > 0)
         share = float(weights[is_unrun].sum())
         if not is_unrun.any() or (of_ran is None and share < 1 - TINY):
             return of_ran
         first = 0.0 if of_ran is None else of_ran.estimate
         mean = min(max((estimate - (1 - share) * first) / share, 0.0), 1.0)
-        items, answers = score.answers.items, score.answers.scores[0]
         items, answers = items[is_unrun[items]], answers[is_unrun[items]]
         n = int(is_unrun.sum())
         if not len(items):
@@ -333,9 +360,8 @@ class Judge:
         of_tasks = of_tasks[held] / of_tasks[held].sum(axis=1, keepdims=True)
         is_tasks = np.array_equal(of_tasks, np.eye(len(at)))
         in_parts = score.ran if is_tasks else score.ran.in_parts(of_tasks, of_ran.scores, full)
-        known = dict(
-            zip(held.tolist(), of_ran._of_parts(score.ran, full, of_tasks, in_parts), strict=True)
-        )
+        found_ran = of_ran._known_parts(score.ran, full, of_tasks, in_parts)
+        known = dict(zip(held.tolist(), found_ran, strict=True))
         bounds = task_bounds(scores, score.answers.items, score.answers.scores[0])
         least, most = (shares @ ends for ends in bounds)
         joined = list[Uncertainty | None]()
@@ -416,6 +442,9 @@ class Judge:
             return []
         shares = np.array([group.weights for group in scores.groups])
         in_groups = score.in_parts(shares, scores, full)
+        if are_unseen(scores, score.answers.items).any():  # in the middle, as tasks have them
+            of_tasks = np.append(score.estimates[0], shares @ score.estimates[1:])
+            in_groups = replace(in_groups, estimates=of_tasks)
         intervals = self._of_parts(score, full, shares, in_groups)
         found = [*zip(in_groups.estimates[1:], intervals, strict=True)]
         for at, row in enumerate(shares):
@@ -432,6 +461,28 @@ class Judge:
 
         `shares`, shape (parts, tasks), are the weights; `of_parts` has the parts in place of tasks.
         """
+        estimates, of_all = of_parts.estimates[1:].tolist(), self._open(score)
+        if not of_all.unseen and not of_all.lost:
+            return self._known_parts(score, full, shares, of_parts)
+        opens = [self._open(score, self.scores.task_weights @ row) for row in shares]
+        known = [one.estimate_of_known(each) for one, each in zip(opens, estimates, strict=True)]
+        of_known = replace(of_parts, estimates=np.array([of_parts.estimates[0], *known]))
+        sizes = np.array([one.n_known for one in opens])
+        found = self._known_parts(score, full, shares, of_known, sizes)
+        return [
+            unknown(each)
+            if one.is_all and np.isfinite(each)
+            else None
+            if part is None
+            else one.around(part, each)
+            for one, part, each in zip(opens, found, estimates, strict=True)
+        ]
+
+    def _known_parts(
+        self, score: Scored, full: Uncertainty, shares: FloatArray, of_parts: Scored,
+        sizes: IntArray | None = None,
+    ) -> list[Uncertainty | None]:  # fmt: skip
+        """Return what `_of_parts` does, of the `sizes` items that answers or sources tell of."""
         if score.ran is not None and self.of_ran is not None:
             return self._parts_beside_unrun(score, full, shares, of_parts)
         if not len(score.answers.items):
@@ -440,7 +491,8 @@ class Judge:
         scores, is_random = self.scores, self._is_random(score) or score.is_plain
         task_of, n = scores.task_of[items], len(items)
         holds = shares > 0
-        sizes = holds @ np.bincount(scores.task_of, minlength=len(scores.tasks))
+        if sizes is None:
+            sizes = holds @ np.bincount(scores.task_of, minlength=len(scores.tasks))
         least, most = (shares @ ends for ends in task_bounds(scores, items, replies))
         is_even = are_even(shares, scores)
         quantiles = None

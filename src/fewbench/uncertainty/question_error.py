@@ -13,6 +13,7 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.scores import Scores
+from fewbench.uncertainty.bounds import EXACT
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.questions import (
     NEAREST,
@@ -223,6 +224,7 @@ def _of_one_score(
     counted = weights > 0
     squares, n = float(weights @ weights), len(items)
     estimate = score.estimate if isinstance(score, Uncertainty) else score
+    estimate = round(float(estimate), EXACT)  # a hair below 1 would count as one of two answers
     is_plain = is_random = True
     if isinstance(score, Uncertainty) and n < np.count_nonzero(counted):
         sample, is_plain = score.sample, score.kind == "exact"

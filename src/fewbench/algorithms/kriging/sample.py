@@ -159,13 +159,19 @@ class Draw:
     sample: NestedSample | None
     chances: FloatArray | None = None
 
-    def holds(self, items: IntArray) -> BoolArray:
-        """Return which items were drawn; others may have been asked for another reason."""
-        since = ~np.isin(items, self.before)
+    def holds(self, asked: IntArray) -> BoolArray:
+        """Return which items were drawn, given all requested ones, answered or not.
+
+        They are the longest beginning of the sample of which all were requested; the others were
+        requested for another reason.
+        """
+        since = ~np.isin(asked, self.before)
         if self.sample is None:
             assert self.chances is not None
-            return np.asarray(since & np.isfinite(self.chances[items]))
-        return np.asarray(since & np.isin(items, self.sample.take(int(since.sum()))))
+            return np.asarray(since & np.isfinite(self.chances[asked]))
+        beginning = self.sample.take(int(since.sum()))
+        n = int(np.argmin(np.append(np.isin(beginning, asked), False)))
+        return np.asarray(since & np.isin(asked, beginning[:n]))
 
     def chances_of(self, n: int) -> FloatArray:
         """Return each candidate's chance to be among the first n, if not chosen before."""
@@ -189,6 +195,7 @@ class SampledRun:
         self.checked = 0
         self.items = np.empty(0, dtype=np.intp)
         self.answers = np.empty(0)
+        self.lost = np.empty(0, dtype=np.intp)  # requested before answered ones, without answer
         self.rounds: tuple[bytes, ...] = ()  # equal for targets that gave equal answers
 
     def hear(self, items: IntArray, answers: FloatArray) -> None:
@@ -229,7 +236,7 @@ class SampledRun:
                 0.0,
                 np.where(seen, drawn.freedom, np.nan),
                 sample,
-                model.is_flat and bool(np.ptp(model.weights[0]) == 0),
+                model.is_flat and bool(np.ptp(model.weights[0]) == 0) and bool(self._drawn.all()),
             )
         return self.within_bounds(estimate)
 
@@ -248,29 +255,38 @@ class SampledRun:
     @property
     def counts_as_sample(self) -> bool:
         """Whether enough of the items are a sample for an estimate from it."""
-        if not self.draws:
-            return False
-        drawn = np.zeros(len(self.items), dtype=bool)
-        for draw in self.draws:
-            drawn |= draw.holds(self.items)
-        return bool(drawn.mean() >= ENOUGH)
+        return bool(self.draws and self._drawn.mean() >= ENOUGH)
+
+    @property
+    def _asked(self) -> IntArray:
+        return np.concatenate([self.items, self.lost])
+
+    @property
+    def _drawn(self) -> BoolArray:
+        """Whether each answered item was drawn, shape (n,)."""
+        asked = self._asked
+        drawn = np.any([draw.holds(asked) for draw in self.draws], axis=0)
+        return np.asarray(drawn[: len(self.items)])
 
     def sampled(self) -> tuple[Assisted, SampleErrors]:
         """Return what the sample says by itself, assisted by the curves."""
         model, items, nodes = self.model, self.items, self.posterior
         predicted, expected = nodes @ model.abilities.chances, nodes @ model.expected
         noise, weights = self.noise, model.weights
-        phases, missed = [], np.ones(len(noise))
+        phases, missed, asked = [], np.ones(len(noise)), self._asked
         for at, draw in enumerate(self.draws):
-            until = self.draws[at + 1].before if at + 1 < len(self.draws) else items
-            is_drawn = draw.holds(items) & np.isin(items, until)
+            until = self.draws[at + 1].before if at + 1 < len(self.draws) else asked
+            was_asked = draw.holds(asked) & np.isin(asked, until)
+            is_drawn = was_asked[: len(items)]
             places = np.flatnonzero(is_drawn)
             if not len(places):
                 continue
             was_before = np.isin(items, draw.before) | (np.isin(items, until) & ~is_drawn)
             earlier = items[was_before]
             of_earlier = weights[:, earlier]
-            chances = np.maximum(draw.chances_of(len(places)), 1e-9)
+            # An item that was drawn is answered as often as the others of its phase.
+            n_asked = int(was_asked.sum())
+            chances = np.maximum(draw.chances_of(n_asked) * len(places) / n_asked, 1e-9)
             missed *= 1 - chances
             left = np.maximum(1 - of_earlier.sum(axis=1), 0.0)
             variance = 1.0

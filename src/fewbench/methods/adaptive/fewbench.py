@@ -156,7 +156,9 @@ class FewbenchSession(Session):
         for name in targets:
             group = self._group(name)
             run = self._runs(group)[group.index(name)]
-            runs.append(self._heard_again(name, run) if self.record.has_repeats(name) else run)
+            run = self._heard_again(name, run) if self.record.has_repeats(name) else run.copy()
+            run.lost = np.searchsorted(run.model.candidates, self.record.lost(name))
+            runs.append(run)
         return prediction_of(self._scores, runs[0].model, runs, tasks)
 
     def _heard_again(self, target: str, run: SampledRun) -> SampledRun:
