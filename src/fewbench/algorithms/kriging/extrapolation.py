@@ -10,8 +10,9 @@ the rest is independent. The prior of g is flat over the grid.
 
 A model that guesses is right on hard items, too, and one that slips, or whose answers are lost, is
 wrong on easy ones. So there are two more sets of curves: from .3 to 1 below the sources' median
-ability, and from 0 to .7 above it, the lower and the upper asymptote of Barton & Lord 1981 ("An upper asymptote for the three-parameter logistic
-item-response model", ETS RR-81-20), for all items alike.
+ability, and from 0 to .7 above it, the lower and the upper asymptote of Barton & Lord 1981 ("An
+upper asymptote for the three-parameter logistic item-response model", ETS RR-81-20), for all items
+alike.
 """
 
 from dataclasses import dataclass
@@ -136,7 +137,6 @@ class Beyond:
         specific = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
         basis = np.vstack([np.ones(len(difficulty)), difficulty])
-        median = float(np.quantile(sources, 0.5))
         median, places = float(np.quantile(sources, 0.5)), np.arange(0, len(grid), EVERY)
         weak, strong = places[grid[places] < median], places[grid[places] > median]
         plain = abilities.chances
