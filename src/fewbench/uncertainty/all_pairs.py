@@ -25,7 +25,7 @@ from fewbench._blocks import blocks, by_rows, total
 from fewbench._types import FloatArray, IntArray
 from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import DIGITS, ONE_SIGMA
-from fewbench.uncertainty.questions import EXTRA, TINY
+from fewbench.uncertainty.questions import EXTRA, TINY, added_by_clusters
 
 FEWEST = 2
 """Common items of a task, below which all items say how far differences vary."""
@@ -88,7 +88,7 @@ def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = Fals
     parts, is_macro = [everything], scores.average == "macro"
     if is_macro:  # tasks are fixed, so each varies about its own mean
         parts = [np.flatnonzero(scores.task_of == at) for at in range(len(scores.tasks))]
-    mean, variance, of_freedom = np.zeros((3, scores.n_models, scores.n_models))
+    mean, variance, of_freedom, squares = np.zeros((4, scores.n_models, scores.n_models))
     for items in parts:
         common, w = _common(scores, items, weights[items]), weights[items]
         freedom = np.maximum(common.count - 1.0, 1.0)
@@ -101,6 +101,7 @@ def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = Fals
             of_items = np.where(common.count < FEWEST, of_all, of_items)
         share = float(w.sum())
         load = share**2 * common.load
+        squares += common.squares * load / np.maximum(common.count, 1.0)
         if fixed_items:
             load = np.where(common.count < len(items), np.maximum(load - w @ w, 0.0), 0.0)
         mean += share * common.mean
@@ -109,28 +110,27 @@ def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = Fals
     # Satterthwaite 1946; of one part, its own.
     together = np.divide(variance**2, of_freedom, where=of_freedom > 0, out=np.ones_like(mean))
     if scores.cluster_of is not None:
-        more, together = _of_clusters(scores, scores.cluster_of)
         # Missing items leave fewer clusters' items; without any, these items have no error.
-        times = scores.n_items / _count(scores) - fixed_items
-        variance = np.maximum(variance, more * times)
+        times = scores.n_items / _count(scores)
+        more, together = _of_clusters(scores, scores.cluster_of, squares / times)
+        variance += more * (times - fixed_items)
     difference = np.round(estimates[:, None] - estimates, DIGITS)
     moved = np.round(difference - mean, DIGITS)
     return AllPairs(difference, variance + moved**2, together)
 
 
-def _of_clusters(scores: Scores, cluster_of: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the variances where items belong together, and degrees of freedom, as `clustered`.
-
-    C / (C - 1) sum_c (sum_c w (d - mean d))^2, with missing cells filled.
-    """
-    weights = scores.item_weights
+def _of_clusters(
+    scores: Scores, cluster_of: IntArray, of_items: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what clusters add to the variances, and degrees of freedom, missing cells filled."""
+    weights, is_macro = scores.item_weights, scores.average == "macro"
+    _, cluster_of = np.unique(cluster_of, return_inverse=True)
     order = np.argsort(cluster_of, kind="stable")
     begin = np.flatnonzero(np.diff(cluster_of[order], prepend=-1))
-    n_clusters = len(begin)
 
     def sums(cells: FloatArray) -> FloatArray:
         mean = (cells @ weights)[:, None]
-        if scores.average == "macro":
+        if is_macro:
             mean = scores.task_means(cells)[:, scores.task_of]
         parts = weights * (cells - mean)
         return np.asarray(np.add.reduceat(parts[:, order], begin, axis=1))
@@ -138,8 +138,7 @@ def _of_clusters(scores: Scores, cluster_of: IntArray) -> tuple[FloatArray, Floa
     of_models = by_rows(scores.filled_cells, sums)
     squares = (of_models**2).sum(axis=1)
     apart = np.maximum(squares[:, None] + squares - 2 * (of_models @ of_models.T), 0.0)
-    correction = n_clusters / (n_clusters - 1) if n_clusters > 1 else 1.0
-    return correction * apart, np.full_like(apart, max(n_clusters - 1.0, 1.0))
+    return added_by_clusters(apart, of_items, weights, cluster_of, scores.task_of * is_macro)
 
 
 def _count(scores: Scores) -> FloatArray:

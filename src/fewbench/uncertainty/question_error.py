@@ -174,13 +174,9 @@ def clustered_error(
     if scores.cluster_of is None or len(items) < 2:
         return error
     used = weights[items] / weights[items].sum()
-    if scores.average == "macro":
-        task_of, n_tasks = scores.task_of[items], len(scores.tasks)
-        totals = np.bincount(task_of, used, n_tasks)
-        means = np.bincount(task_of, used * values, n_tasks) / np.maximum(totals, TINY)
-        values = values - means[task_of]
-    n_items = int((weights > 0).sum())
-    return clustered(error, values, used, scores.cluster_of[items], n_items)
+    is_macro, n_items = scores.average == "macro", int((weights > 0).sum())
+    _, task_of = np.unique(scores.task_of[items] * is_macro, return_inverse=True)
+    return clustered(error, values, used, scores.cluster_of[items], task_of, n_items)
 
 
 def of_one_score(

@@ -74,18 +74,24 @@ class Questions:
         """Return how far the interval reaches below and above.
 
         For a single score, the interval of Clopper & Pearson 1934 of as many right or wrong answers
-        as have this variance: errors near 0 and 1 are skewed.
+        as have this variance: errors near 0 and 1 are skewed. Where fewer clusters or items say
+        what it is, of fewer, by the quantiles of Student's t (Korn & Graubard 1998, Survey
+        Methodology 24(2)).
 
         Examples
         --------
         >>> [round(reach, 3) for reach in Questions(0.0009, 99, score=0.9).reaches(0.9)]
         [0.064, 0.045]
         """
+        from scipy.special import stdtrit
+
         if (p := self.score) is None:
             return self.half(level), self.half(level)
         n = self.answers or self.freedom + 1
         if self.answers is None and 0 < p < 1:
             n = max(p * (1 - p) / max(self.variance, TINY), FEWEST_ANSWERS)
+            few, many = stdtrit((min(self.freedom, n - 1), n - 1), 0.5 + level / 2)
+            n = max(n * float(many / few) ** 2, FEWEST_ANSWERS)
         low, high = binomial_interval(p, n, level)
         return max(p - low, 0.0), max(high - p, 0.0)
 
@@ -316,14 +322,10 @@ def clustered(
     apart: FloatArray,
     weights: FloatArray,
     cluster_of: IntArray,
-    n_items: int | None = None,
+    task_of: IntArray,
+    n_items: int,
 ) -> Questions:
     """Return the error where items belong together, such as several questions on one passage.
-
-    Sums over clusters vary, with the usual small-sample factor (CR1; Cameron & Miller 2015, "A
-    practitioner's guide to cluster-robust inference"), and never less than single items do:
-
-        C / (C - 1) sum_c (sum_c w (d - mean d))^2
 
     Parameters
     ----------
@@ -331,33 +333,85 @@ def clustered(
         The error as if items were independent.
     apart, weights : ndarray, shape (n,)
         Differences of the answers, and the items' weights, with sum 1.
-    cluster_of : ndarray of int, shape (n,)
-    n_items : int, optional
-        Number of all items N, if these n are a simple random sample of them. Cross products of
-        items of a cluster are then added to the variance of `plain`, n (N - 1) / ((n - 1) N) times:
-        a sample of n items has that much fewer pairs than N items have.
+    cluster_of, task_of : ndarray of int, shape (n,)
+        Items vary about the means of these tasks: all 0 unless tasks are fixed.
+    n_items : int
+        Number of all items N, of which these n are a simple random sample. What clusters add is
+        multiplied by n (N - 1) / ((n - 1) N): a sample has that much fewer pairs than N items have.
 
     Examples
     --------
-    >>> apart, weights = np.array([1.0, 1, -1, -1]), np.full(4, 0.25)
+    >>> apart, weights, of = np.array([1.0, 1, -1, -1]), np.full(4, 0.25), np.array([0, 0, 1, 1])
     >>> plain = Questions(variance_of(apart) / 4, 3)
-    >>> error = clustered(plain, apart, weights, np.array([0, 0, 1, 1]))
-    >>> plain.variance, error.variance, error.freedom
-    (0.3, 1.0, 1.0)
+    >>> error = clustered(plain, apart, weights, of, np.zeros(4, dtype=int), 4)
+    >>> plain.variance, round(error.variance, 2), round(error.freedom, 2)
+    (0.3, 1.05, 1.0)
     """
-    parts = weights * (apart - float(weights @ apart))
+    n = len(apart)
+    means = np.bincount(task_of, weights * apart) / np.maximum(np.bincount(task_of, weights), TINY)
+    parts = weights * (apart - means[task_of])
     _, cluster_of = np.unique(cluster_of, return_inverse=True)
     sums = np.bincount(cluster_of, parts)
-    clusters, n = len(sums), len(apart)
-    if clusters < 2:
-        variance = max(plain.variance, float(sums @ sums))
-        return replace(plain, variance=variance, freedom=1.0, answers=None)
-    correction = clusters / (clusters - 1)
-    if n_items is None or n_items <= n:
-        variance = correction * float(sums @ sums)
-    else:
-        crossed = float(sums @ sums) - float(parts @ parts)
-        share = n * (n_items - 1) / ((n - 1) * n_items)
-        variance = plain.variance + correction * crossed * share
-    variance = max(variance, plain.variance)
-    return replace(plain, variance=variance, freedom=clusters - 1.0, answers=None)
+    squares = np.array(sums @ sums), np.array(parts @ parts)
+    more, freedom = added_by_clusters(*squares, weights, cluster_of, task_of)
+    variance = plain.variance + float(more) * n * (n_items - 1) / ((n - 1) * n_items)
+    return replace(plain, variance=variance, freedom=float(freedom), answers=None)
+
+
+def added_by_clusters(
+    of_clusters: FloatArray,
+    of_items: FloatArray,
+    weights: FloatArray,
+    cluster_of: IntArray,
+    task_of: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return what clusters add to the variance of weighted means, and the degrees of freedom.
+
+    The squares of the clusters' sums have another expectation than the variance, and vary more than
+    as many equal clusters' would, as large clusters weigh most. Both follow from the sizes if all
+    pairs of items of a cluster have one correlation, which the squares show: with G the covariance
+    of the sums,
+
+        variance = sum_c (sum_c w (d - mean d))^2 . var(mean) / tr G,   (tr G)^2 / tr G^2 degrees
+
+    (Bell & McCaffrey 2002, Survey Methodology 28(2); Imbens & Kolesár 2016, Review of Economics and
+    Statistics 98(4)). C equal clusters have C / (C - 1) and C - 1.
+
+    Parameters
+    ----------
+    of_clusters, of_items : ndarray, of any shape
+        Sums of the squares of w (d - mean d), summed by cluster, and of each item.
+    weights, cluster_of, task_of : ndarray, shape (items,)
+        Weights have the sum 1; tasks are 0 to T - 1, and items vary about the means of theirs.
+    """
+    held, single = np.zeros((2, cluster_of.max() + 1, task_of.max() + 1))
+    np.add.at(held, (cluster_of, task_of), weights)
+    np.add.at(single, (cluster_of, task_of), weights**2)
+    sizes = held.sum(axis=1)
+    # Of the sums before the means are removed: variances, covariances with those of tasks, and of
+    # these; for independent items, and for items that are alike within a cluster.
+    alone = single.sum(axis=1), single, np.diag(single.sum(axis=0))
+    alike = sizes**2, sizes[:, None] * held, held.T @ held
+    least, most = float(alone[0].sum()), float(alike[0].sum())
+    shares, turned = held / np.maximum(held.sum(axis=0), TINY), -np.eye(held.shape[1])
+
+    def traces(correlation: float) -> tuple[float, float]:
+        """Return tr G and tr G^2, of G = diag(own) + left middle left'."""
+        own, across, within = (
+            (1 - correlation) * one + correlation * other
+            for one, other in zip(alone, alike, strict=True)
+        )
+        left = np.hstack([shares, across])
+        middle = np.block([[within, turned], [turned, np.zeros_like(turned)]])
+        rest = ((left @ middle) * left).sum(axis=1)
+        inner = middle @ (left.T @ left)
+        return own.sum() + rest.sum(), (own**2 + 2 * own * rest).sum() + (inner * inner.T).sum()
+
+    (first, none), (_, half), (last, full) = map(traces, (0.0, 0.5, 1.0))
+    ratio = np.divide(of_clusters, of_items, out=np.ones_like(of_clusters), where=of_items > 0)
+    r = np.clip((ratio - 1) * least / max(most - least, TINY * least), 0.0, 1.0)
+    true = np.maximum((1 - r) * least + r * most, TINY)
+    trace = np.maximum((1 - r) * first + r * last, TINY * true)
+    squared = none * (1 - r) * (1 - 2 * r) + 4 * half * r * (1 - r) + full * r * (2 * r - 1)
+    more = np.maximum(of_clusters * true / trace - of_items, 0.0)
+    return more, np.maximum(trace**2 / np.maximum(squared, TINY * trace**2), 1.0)
