@@ -3,11 +3,12 @@
 Two models that ran all items differ by the mean of their items' differences, d. Its variance for
 other questions of the kind and another run is
 
-    S^2 / N,   S^2 = (sum (d - mean d)^2 + 2) / (N + 1)
+    S^2 / N,   S^2 = (sum (d - mean d)^2 + 2 s0^2) / (N + 1)
 
-(see `questions`; where items belong together, also `clustered`). For all pairs, sum d^2 =
-sum y_i^2 + sum y_j^2 - 2 sum y_i y_j: one product of the table with itself. Where models lack
-items, the n items that both ran say how far d varies, and the variance is
+(see `questions`, also for s0^2, which is 1 for right and wrong answers; where items belong
+together, also `clustered`). For all pairs, sum d^2 = sum y_i^2 + sum y_j^2 - 2 sum y_i y_j: one
+product of the table with itself. Where models lack items, the n items that both ran say how far d
+varies, and the variance is
 
     S^2 / n + (D - mean d)^2
 
@@ -25,10 +26,16 @@ from fewbench._blocks import blocks, by_rows, total
 from fewbench._types import FloatArray, IntArray
 from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import DIGITS, ONE_SIGMA
-from fewbench.uncertainty.questions import EXTRA, TINY, added_by_clusters
+from fewbench.uncertainty.questions import (
+    TINY,
+    added_by_clusters,
+    joined_tasks,
+    task_terms,
+    variance_by_task,
+)
 
-FEWEST = 2
-"""Common items of a task, below which all items say how far differences vary."""
+COMPARED = 1024
+"""Items, about, whose scores are compared to see how often two models differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,39 +91,35 @@ def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = Fals
     >>> pairs.difference.round(2).tolist(), pairs.p_values.round(2).tolist()
     ([[0.0, 0.33], [-0.33, 0.0]], [[1.0, 0.39], [0.39, 1.0]])
     """
-    weights, everything = scores.item_weights, np.arange(scores.n_items)
-    parts, is_macro = [everything], scores.average == "macro"
+    weights, is_macro = scores.item_weights, scores.average == "macro"
+    part_of = np.zeros(scores.n_items, dtype=np.intp)
     if is_macro:  # tasks are fixed, so each varies about its own mean
-        parts = [np.flatnonzero(scores.task_of == at) for at in range(len(scores.tasks))]
-    mean, variance, of_freedom, squares = np.zeros((4, scores.n_models, scores.n_models))
-    for items in parts:
-        common, w = _common(scores, items, weights[items]), weights[items]
-        freedom = np.maximum(common.count - 1.0, 1.0)
-        of_items = (common.squares + EXTRA / len(parts)) / (
-            freedom if is_macro else common.count + 1
-        )
-        if is_macro and (common.count < FEWEST).any():
-            whole = _common(scores, everything, np.ones(scores.n_items))
-            of_all = (whole.squares + EXTRA) / (whole.count + 1)
-            of_items = np.where(common.count < FEWEST, of_all, of_items)
-        share = float(w.sum())
+        part_of = joined_tasks(np.bincount(scores.task_of))[scores.task_of]
+    mean, squares, sums = np.zeros((1, 1)), np.zeros((1, 1)), list[FloatArray]()
+    for part in range(part_of.max() + 1):
+        items = np.flatnonzero(part_of == part)
+        w = weights[items]
+        common, share = _common(scores, items, w), float(w.sum())
         load = share**2 * common.load
-        squares += common.squares * load / np.maximum(common.count, 1.0)
+        squares = squares + common.squares * load / np.maximum(common.count, 1.0)
         if fixed_items:
             load = np.where(common.count < len(items), np.maximum(load - w @ w, 0.0), 0.0)
-        mean += share * common.mean
-        variance += of_items * load
-        of_freedom += (of_items * load) ** 2 / freedom
-    # Satterthwaite 1946; of one part, its own.
-    together = np.divide(variance**2, of_freedom, where=of_freedom > 0, out=np.ones_like(mean))
+        mean = mean + share * common.mean
+        moments = common.squares, common.whole, common.differing
+        sums = _added(sums, task_terms(common.count, load, *moments))
+    variance, freedom = variance_by_task(sums)
+    if not is_macro:
+        freedom = np.maximum(common.count - 1.0, 1.0) + np.zeros_like(variance)
     if scores.cluster_of is not None:
         # Missing items leave fewer clusters' items; without any, these items have no error.
         times = scores.n_items / _count(scores)
-        more, together = _of_clusters(scores, scores.cluster_of, squares / times)
+        more, freedom = _of_clusters(scores, scores.cluster_of, squares / times)
         variance += more * (times - fixed_items)
     difference = np.round(estimates[:, None] - estimates, DIGITS)
     moved = np.round(difference - mean, DIGITS)
-    return AllPairs(difference, variance + moved**2, together)
+    variance = variance + moved**2
+    np.fill_diagonal(variance, 0.0)  # a model does not differ from itself
+    return AllPairs(difference, variance, freedom)
 
 
 def _of_clusters(
@@ -153,14 +156,17 @@ def _count(scores: Scores) -> FloatArray:
 class _Common:
     """What the items show that both models of a pair ran; arrays of (models, models) or (1, 1).
 
-    `mean` is the weighted mean of their differences d, `squares` is
-    n sum w^2 (d - mean)^2 / sum w^2, and `load` is sum w^2 / (sum w)^2.
+    `mean` is the weighted mean of their differences d, `load` is sum w^2 / (sum w)^2. `squares`,
+    `whole` and `differing` are n / sum w^2 times the sums of w^2 (d - mean)^2, of w^2 d^2, and of
+    w^2 where d is not 0.
     """
 
     count: FloatArray
     mean: FloatArray
-    squares: FloatArray
     load: FloatArray
+    squares: FloatArray
+    whole: FloatArray
+    differing: FloatArray
 
 
 def _common(scores: Scores, items: IntArray, weights: FloatArray) -> _Common:
@@ -169,13 +175,34 @@ def _common(scores: Scores, items: IntArray, weights: FloatArray) -> _Common:
         _sums(scores.cells[:, items[part]], w[part], has_missing=scores.has_missing)
         for part in blocks(len(items), scores.n_models)
     )
-    count, weight, load, first, second, squares, products = reduce(
-        lambda sums, more: [a + b for a, b in zip(sums, more, strict=True)], blocks_of_items
-    )
+    count, weight, load, first, second, own, products = reduce(_added, blocks_of_items)
     mean = (first - first.T) / np.maximum(weight, TINY)
-    spread = squares + squares.T - 2 * products - 2 * mean * (second - second.T) + mean**2 * load
-    scaled = np.maximum(spread, 0.0) * count / np.maximum(load, TINY)
-    return _Common(count, mean, scaled, load / np.maximum(weight, TINY) ** 2)
+    whole = own + own.T - 2 * products
+    squares = np.maximum(whole - 2 * mean * (second - second.T) + mean**2 * load, 0.0)
+    squares, whole = (count * each / np.maximum(load, TINY) for each in (squares, whole))
+    differing = whole
+    if not scores.is_binary:
+        differing = np.maximum(whole, count * _differing(scores, items, w**2))
+    return _Common(count, mean, load / np.maximum(weight, TINY) ** 2, squares, whole, differing)
+
+
+def _differing(scores: Scores, items: IntArray, squares: FloatArray) -> FloatArray:
+    """Return the share of items on which the scores of two models differ, by squared weights.
+
+    Of large tables every few items say it: the more models differ, the less it counts.
+    """
+    some = slice(None, None, -(-scores.n_items // COMPARED))
+    y, squares = np.round(scores.cells[:, items[some]], DIGITS), squares[some]
+    run, shares = ~np.isnan(y), np.zeros((len(y), len(y)))
+    for row in range(len(y) - 1):
+        both = run[row + 1 :] & run[row]
+        apart = both & (y[row + 1 :] != y[row])
+        shares[row, row + 1 :] = (apart @ squares) / np.maximum(both @ squares, TINY)
+    return shares + shares.T
+
+
+def _added(sums: list[FloatArray], more: list[FloatArray]) -> list[FloatArray]:
+    return [a + b for a, b in zip(sums, more, strict=True)] if sums else more
 
 
 def _sums(cells: FloatArray, w: FloatArray, *, has_missing: bool) -> list[FloatArray]:

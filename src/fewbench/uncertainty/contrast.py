@@ -69,6 +69,8 @@ class PairedAnswers:
     copies : float
         How far the targets count as near copies: 1 where they differ on up to 7% of the items, 0
         from 10% on.
+    is_binary : bool
+        Whether they differ by right and wrong answers, or not at all.
     """
 
     difference: float
@@ -76,6 +78,7 @@ class PairedAnswers:
     most: float
     freedom: float
     copies: float
+    is_binary: bool
 
     def halves(self, difference: float, level: float) -> tuple[float, float]:
         """Return the half widths of an interval around another estimate of the difference.
@@ -105,15 +108,15 @@ def paired_answers(
 
     None if they share less than half of a target's items, or none.
 
-    The standard error counts two more items on which they differ, as Agresti & Min 2005 do
-    (Biometrics 61(2)), and shrinks as fewer items are left to differ on:
+    The standard error counts two more items on which they differ (`questions.variance_of`), and
+    shrinks as fewer items are left to differ on:
 
-        s^2 = (sum (d - mean d)^2 + 2) / (n + 1) (1/n - 1/N)
+        s^2 = (sum (d - mean d)^2 + 2 s0^2) / (n + 1) (1/n - 1/N)
 
     Chosen items may hide where two targets differ. As an upper limit, four more items count, and
     the error is that of the mean over the items left, as if all of the score hung on these:
 
-        (sum (d - mean d)^2 + 4) / (n + 1) (1/n + 1/(N - n))
+        (sum (d - mean d)^2 + 4 s0^2) / (n + 1) (1/n + 1/(N - n))
 
     Parameters
     ----------
@@ -141,11 +144,12 @@ def paired_answers(
     if copies is None:
         low, high = COPIES
         copies = min(max((high - float(np.abs(apart).mean())) / (high - low), 0.0), 1.0)
+    is_binary = bool(np.isin(np.abs(apart), (0.0, 1.0)).all())
     apart = apart * weights[items] * size / weights.sum()
     error = math.sqrt(variance_of(apart) * (1 / n - 1 / size))
     left = max(size - n, 1)
     most = math.sqrt(variance_of(apart, extra=2 * EXTRA) * (1 / n + 1 / left))
-    return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies)
+    return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies, is_binary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +234,17 @@ class Contrast:
             of_random, of_chosen = self.paired.halves(self.difference, level)
             if self.kind == "held-out":
                 half = min(half, of_chosen)
+            elif self._are_even and not self.paired.is_binary:
+                # Items that differ by the whole scale, above, are too much for other scores.
+                half = min(half, of_random)
             half = max(half, self.paired.copies * of_random)
         return half
+
+    @cached_property
+    def _are_even(self) -> bool:
+        """Whether both targets ran a sample in which each item had the same chance."""
+        samples = [side.sample for side in self._sides if isinstance(side, Uncertainty)]
+        return all(sample is not None and not np.ptp(sample.chances) for sample in samples)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the difference.

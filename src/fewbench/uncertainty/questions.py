@@ -12,10 +12,11 @@ number of items run. For a simple random sample, both errors together are the us
 
 All scores are in [0, 1]. `EXTRA` more items that differ keep S^2 from 0, as Agresti & Min 2005 do
 (Biometrics 61(2)): two models that answer N items alike may still differ by
-t sqrt(2 / (N (N + 1))).
+t sqrt(2 / (N (N + 1))). Scores between 0 and 1 differ there as much as on other items.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,13 +28,13 @@ from fewbench.algorithms import ties
 AS_MODELS = "on questions like these and if run again"
 """What a verdict on models is about, in words."""
 EXTRA = 2.0
-"""So many more items on which two models differ by 1 count beside the observed ones."""
+"""So many more items on which two models differ count beside the observed ones."""
 PRIOR = 4.0
 """So many items count that differ as often as the source models predict."""
 NEAREST = 20
 """Source models closest in score, whose answers predict a target's."""
 FEWEST_ANSWERS = 2.0
-TINY = 1e-9
+TINY, NOTHING = 1e-9, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,55 +113,70 @@ def binomial_interval(share: float, n: float, level: float) -> tuple[float, floa
     return low, high
 
 
-def variance_of(apart: FloatArray, extra: float = EXTRA) -> float:
-    """Return S^2 of a difference that all items, or a simple random sample of them, show.
+def variance_of(apart: FloatArray, loads: FloatArray | None = None, extra: float = EXTRA) -> float:
+    """Return S^2 of a difference that all items, or a sample of them, show.
 
-        S^2 = (sum (d - mean d)^2 + 2) / (n + 1)
+        S^2 = (sum (d - mean d)^2 + 2 s0^2) / (n + 1)
+
+    with s0^2 from `usual_square`. Of items that were drawn, or count, unequally, with
+    u = loads / sum loads and m = 1 / sum u^2:
+
+        S^2 = (m sum u (d - sum u d)^2 + 2 s0^2) / (m + 1)
 
     Parameters
     ----------
     apart : ndarray, shape (n,)
         Differences of two models' answers.
+    loads : ndarray, shape (n,), optional
+        Squared weight of each item in the score over its chance to be drawn, up to a factor.
     extra : float
         Number of further items on which the two differ.
 
     Examples
     --------
-    >>> variance_of(np.array([1.0, 0.0, 0.0, -1.0]))
-    0.8
+    >>> apart = np.array([1.0, 0.0, 0.0, -1.0])
+    >>> variance_of(apart), variance_of(apart, np.full(4, 7.0))
+    (0.8, 0.8)
+    >>> scores = np.array([0.61, 0.64, 0.70, 0.75])
+    >>> bool(np.isclose(variance_of(scores), np.var(scores, ddof=1)))
+    True
     """
-    squares = float(((apart - apart.mean()) ** 2).sum())
-    return (squares + extra) / (len(apart) + 1)
+    n, squares, usual = _squares_of(apart, loads)
+    return (squares + extra * usual) / (n + 1)
 
 
-def variance_of_sample(apart: FloatArray, loads: FloatArray) -> float:
-    """Return S^2 of a difference from items that were drawn, or count, unequally.
+def _squares_of(apart: FloatArray, loads: FloatArray | None = None) -> tuple[float, float, float]:
+    """Return how many items these count as, sum (d - mean d)^2 over so many, and s0^2."""
+    shares = np.full(len(apart), 1.0) if loads is None else loads
+    shares = shares / shares.sum()
+    n, mean = 1 / float(shares @ shares), float(shares @ apart)
+    moments = (apart - mean) ** 2, apart**2, np.abs(apart) > TINY
+    squares, whole, differing = (n * shares @ values for values in moments)
+    return n, float(squares), float(usual_square(squares, whole, differing))
 
-    With u = loads / sum loads and m = 1 / sum u^2:
 
-        S^2 = (m sum u (d - sum u d)^2 + 2) / (m + 1)
+def usual_square(squares: FloatArray, whole: FloatArray, differing: FloatArray) -> FloatArray:
+    """Return s0^2, the square that one more item adds on which two models differ.
+
+    1 for right and wrong answers, and where nothing shows it. Scores in between differ by less:
+    their variance over the items on which the two differ. Where these are all items, S^2 is that of
+    the usual t test.
 
     Parameters
     ----------
-    apart : ndarray, shape (n,)
-    loads : ndarray, shape (n,)
-        Squared weight of each item in the score over its chance to be drawn, up to a factor.
-
-    Examples
-    --------
-    >>> apart = np.array([1.0, 0.0, 0.0, -1.0])
-    >>> variance_of_sample(apart, np.full(4, 7.0)) == variance_of(apart)
-    True
+    squares, whole, differing : ndarray, of any shape
+        Sums of (d - mean d)^2 and of d^2, and number of items with d other than 0.
     """
-    shares = loads / loads.sum()
-    n, mean = 1 / float(shares @ shares), float(shares @ apart)
-    return (n * float(shares @ (apart - mean) ** 2) + EXTRA) / (n + 1)
+    own = squares / np.maximum(differing - 1, 1)
+    is_whole = (whole >= differing * (1 - TINY)) | (squares <= TINY * whole)
+    return np.where(is_whole, 1.0, np.minimum(own, 1.0))
 
 
 def predicted_disagreement(cells: Matrix, full: FloatArray, a: float, b: float) -> FloatArray:
-    """Return by item the chance that two models with these scores differ, shape (items,).
+    """Return by item the squared difference to expect of models with these scores, shape (items,).
 
-    The answers of the source models nearest in score, as if the two were independent given an item.
+    For right and wrong answers, it is the chance that they differ. From the answers of the source
+    models nearest in score, as if the two were independent given an item.
 
     Parameters
     ----------
@@ -175,10 +191,9 @@ def predicted_disagreement(cells: Matrix, full: FloatArray, a: float, b: float) 
     >>> predicted_disagreement(cells, cells.mean(axis=1), 0.5, 0.5).tolist()
     [0.0, 0.0, 0.5]
     """
-    one, other = (
-        np.asarray(cells[nearest(full, score)], dtype=np.float64).mean(axis=0) for score in (a, b)
-    )
-    return np.asarray(one * (1 - other) + other * (1 - one))
+    one, other = (np.asarray(cells[nearest(full, score)], dtype=np.float64) for score in (a, b))
+    squares = (one**2).mean(axis=0) + (other**2).mean(axis=0)
+    return np.asarray(squares - 2 * one.mean(axis=0) * other.mean(axis=0))
 
 
 def nearest(full: FloatArray, score: float) -> IntArray:
@@ -199,7 +214,7 @@ def variance_of_chosen(
     The observed disagreement over the predicted one, times that predicted for all items:
 
         r = (sum_common d^2 + 4 mean p) / (sum_common p + 4 mean p)
-        S^2 = (N max(r mean p - D^2, 0) + 2) / (N + 1)
+        S^2 = (N max(r mean p - D^2, 0) + 2 s0^2) / (N + 1)
 
     Parameters
     ----------
@@ -229,7 +244,8 @@ def variance_of_chosen(
         mean = float(predicted.mean())
     else:
         mean = float(weights**2 @ predicted / (weights @ weights))
-    return (n_items * max(ratio * mean - difference**2, 0.0) + EXTRA) / (n_items + 1)
+    extra = EXTRA * (_squares_of(apart)[2] if len(apart) else 1.0)
+    return (n_items * max(ratio * mean - difference**2, 0.0) + extra) / (n_items + 1)
 
 
 def disagreement_ratio(apart: FloatArray, items: IntArray, predicted: FloatArray) -> float:
@@ -255,11 +271,9 @@ def variance_without_pairs(a: float, b: float) -> float:
 def variance_of_score(score: float, n_items: float, answers: FloatArray | None = None) -> float:
     """Return S^2 of a single score.
 
-    p (1 - p) with p = (N score + 1) / (N + 2), or for answers that are not only right and wrong
-
-        S^2 = (sum (y - mean y)^2 + 2 p (1 - p)) / (n + 1)
-
-    as few answers hide how far scores near 0 or 1 vary.
+    p (1 - p) with p = (N score + 1) / (N + 2), as few answers hide how far scores near 0 or 1 vary,
+    or for answers that are not only right and wrong that of `variance_of`, with s0^2 at most p (1 -
+    p).
 
     Examples
     --------
@@ -269,8 +283,13 @@ def variance_of_score(score: float, n_items: float, answers: FloatArray | None =
     p = (n_items * score + 1) / (n_items + 2)
     if answers is None or bool(np.isin(answers, (0.0, 1.0)).all()):
         return p * (1 - p)
-    n = len(answers)
-    return (n * float(np.var(answers)) + EXTRA * p * (1 - p)) / (n + 1)
+    n, squares, usual = _squares_of(from_end(answers))
+    return (squares + EXTRA * min(usual, p * (1 - p))) / (n + 1)
+
+
+def from_end(answers: FloatArray) -> FloatArray:
+    """Return answers as distances from the end of the scale, 0 or 1, where more of them are."""
+    return 1 - answers if (answers == 1).sum() > (answers == 0).sum() else answers
 
 
 def questions_by_task(
@@ -278,9 +297,13 @@ def questions_by_task(
 ) -> Questions:
     """Return the error of a macro average, whose tasks are fixed and whose items are drawn.
 
-    Each task varies about its own mean, and the degrees of freedom are Satterthwaite's:
+    Each task varies about its own mean, those with one answer about a common one. With S^2 that of
+    `variance_of` for deviations from these means, as the prior counts once and not once a task, and
+    s^2 the same without the prior:
 
-        v_t = (sum_t (d - mean_t d)^2 + 2 / T) / (n_t - 1) sum_t w^2
+        v_t = S^2 (sum_t (d - mean_t d)^2 / s^2 + 2) / (n_t + 1) sum_t w^2
+
+    Degrees of freedom are Satterthwaite's, with n_t + 1 for a task.
 
     Parameters
     ----------
@@ -288,33 +311,67 @@ def questions_by_task(
         Differences of the answers, or answers.
     task_of : ndarray of int, shape (n,)
     squares : ndarray, shape (tasks,)
-        Sum of the squared weights of each task's items: 1 / (T^2 N_t) in a macro average. Tasks
-        with fewer than two answers have the variance of all.
+        Sum of the squared weights of each task's items: 1 / (T^2 N_t) in a macro average.
     loads : ndarray, shape (n,), optional
-        As for `variance_of_sample`; a task then has n_t = (sum_t load)^2 / sum_t load^2 answers.
+        As for `variance_of`; a task then has n_t = (sum_t load)^2 / sum_t load^2 answers.
 
     Examples
     --------
     >>> apart, task_of = np.array([1.0, 0, 0, -1, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
     >>> error = questions_by_task(apart, task_of, np.full(2, 1 / 12))
     >>> round(error.variance, 3), round(error.freedom, 1)
-    (0.139, 4.0)
+    (0.093, 8.0)
     """
-    n_tasks = len(squares)
+    together = joined_tasks(np.bincount(task_of, minlength=len(squares)))
+    task_of, squares = together[task_of], np.bincount(together, squares)
     loads = np.ones(len(apart)) if loads is None else loads
 
     def by_task(values: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(task_of, values, n_tasks))
+        return np.asarray(np.bincount(task_of, values, len(squares)))
 
     totals = np.maximum(by_task(loads), TINY)
     counts = totals**2 / np.maximum(by_task(loads**2), TINY**2)
     means = by_task(loads * apart) / totals
-    deviations = counts * by_task(loads * (apart - means[task_of]) ** 2) / totals
-    freedom = np.maximum(counts - 1.0, 1.0)
-    own = (deviations + EXTRA / n_tasks) / freedom
-    variances = np.where(counts >= 2, own, variance_of_sample(apart, loads)) * squares
-    total = float(variances.sum())
-    return Questions(total, total**2 / float((variances**2 / freedom).sum()))
+    moments = (apart - means[task_of]) ** 2, apart**2, np.abs(apart) > TINY
+    of_tasks = (counts * by_task(loads * values) / totals for values in moments)
+    terms = task_terms(counts, squares, *of_tasks)
+    variance, freedom = variance_by_task([term.sum() for term in terms])
+    return Questions(float(variance), float(freedom))
+
+
+def joined_tasks(counts: IntArray) -> IntArray:
+    """Return which tasks vary about one mean: those with one answer or none are one, (tasks,)."""
+    own = np.where(counts > 1, np.arange(len(counts)), len(counts))
+    return np.asarray(np.unique(own, return_inverse=True)[1])
+
+
+def task_terms(
+    count: FloatArray,
+    load: FloatArray,
+    squares: FloatArray,
+    whole: FloatArray,
+    differing: FloatArray,
+) -> list[FloatArray]:
+    """Return what a task adds to the sums from which `variance_by_task` follows.
+
+    Arrays of any shape: the number of answers, what the variance counts, and as for `usual_square`.
+    """
+    freedom = np.maximum(count - 1, 0)
+    squares = squares + NOTHING * freedom  # without any, all tasks vary alike
+    own, more = squares * load / (count + 1), EXTRA * load / (count + 1)
+    products = (one * other / (count + 1) for one, other in ((own, own), (own, more), (more, more)))
+    return [squares, whole, differing, freedom, own, more, *products]
+
+
+def variance_by_task(sums: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return the variance and degrees of freedom of a sum over tasks, from that of `task_terms`."""
+    squares, whole, differing, freedom, own, more, *products = sums
+    prior = EXTRA * usual_square(squares, whole, differing)
+    total, times = (squares + prior) / (freedom + EXTRA), freedom / np.maximum(squares, TINY**2)
+    variance = total * (times * own + more)
+    spread = total**2 * (times**2 * products[0] + 2 * times * products[1] + products[2])
+    freedom = np.divide(variance**2, spread, where=spread > 0, out=np.ones_like(variance))
+    return variance, freedom
 
 
 def clustered(
