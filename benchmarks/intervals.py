@@ -50,6 +50,8 @@ SPLITS = {
     "like": SplitSettings("random"),
     "top": SplitSettings("performance"),
     "gap": SplitSettings("performance", targets=0.3, gap=0.2),
+    "bottom": SplitSettings("weakest"),
+    "below": SplitSettings("weakest", targets=0.3, gap=0.2),
 }
 FEW = (2, 3, 5, 10, 20, 22, 24, 40)
 UNLIKE = ("right", "wrong", "coin", "inverted", "half noise", "hard half", "one block")

@@ -41,7 +41,7 @@ def test_only_the_sources_of_a_regime_and_methods_that_can_run_are_considered():
     assert few[-1] == "random"
     assert "greedy-ridge" not in few
     assert "greedy-ridge" in candidates(TABLE)
-    assert "greedy-ridge" not in candidates(TABLE, stronger=True)
+    assert "greedy-ridge" not in candidates(TABLE, beyond=True)
     assert all(name in CATALOGUE for name in few)
 
 

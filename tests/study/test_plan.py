@@ -229,11 +229,16 @@ def test_the_half_width_of_a_difference_is_that_of_versus(method):
     assert found.pair_halves()[0, 1] == pytest.approx(half, rel=1e-6)
 
 
-def test_new_families_and_stronger_models_are_planned_for_by_themselves():
+def test_new_families_stronger_and_weaker_models_are_planned_for_by_themselves():
     made = plan(TABLE, budget=30, methods=["random"], repeats=3)
-    assert [one.target for one in made.forecasts] == ["like", "family", "stronger"]
+    assert [one.target for one in made.forecasts] == [
+        "like",
+        "family",
+        "stronger",
+        "weaker",
+    ]
     without = replace(TABLE, models=TABLE.models.drop(columns="family"))
-    assert len(plan(without, budget=30, methods=["random"], repeats=3).forecasts) == 2
+    assert len(plan(without, budget=30, methods=["random"], repeats=3).forecasts) == 3
     with pytest.raises(FewbenchError, match="family"):
         plan(without, budget=30, expect="family")
     one = replace(TABLE, models=TABLE.models.assign(family="all"))
@@ -336,8 +341,9 @@ def test_the_first_plan_of_a_large_table_takes_less_than_half_a_minute():
     with pytest.raises(Seen) as seen:
         plan(table, error=0.02, on_first=stop)
     assert time.process_time() - started < 30
-    like, stronger = seen.value.args[0].forecasts
-    assert like.items < stronger.items < like.random_items
+    like, stronger, weaker = seen.value.args[0].forecasts
+    assert like.items < min(stronger.items, weaker.items)
+    assert max(stronger.items, weaker.items) < like.random_items
     assert "For a model stronger than all source models, run " in seen.value.args[0].answer
 
 

@@ -19,7 +19,6 @@ from fewbench.study.backtest import Backtest
 from fewbench.study.cell import run_cell
 from fewbench.testing import simulate
 from fewbench.uncertainty import held_out
-from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.held_out import HeldOut, deal, looks_of, measure, no_errors, units_of
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.resemblance import resemblance_of
@@ -153,8 +152,6 @@ def test_errors_are_those_of_estimates_at_every_look():
         means = values[:, :n].mean(axis=1)
         np.testing.assert_allclose(held.errors[:, at, 0], full - means, atol=1e-12)
         plain = np.array([standard_error(one, n, 40) for one in means])
-        widths = [AsRandom(table, 40).half(one, n, 0.9) for one in means]
-        np.testing.assert_allclose(held.widths[:, at], widths, rtol=1e-6, atol=1e-12)
         # The less a model answers like those it was learned from, the larger its unit.
         for part in range(held_out.FOLDS):
             own = np.flatnonzero(held.parts == part)

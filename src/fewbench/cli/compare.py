@@ -13,6 +13,7 @@ from fewbench.errors import StudyError
 from fewbench.study import Comparison, Plan, SplitSettings
 from fewbench.study import compare as run_study
 from fewbench.study import plan as make_plan
+from fewbench.study.splits import EXTRAPOLATE
 
 GAP = 0.2  # DISCO's: targets from the best 30%, sources from the worst 50%
 
@@ -34,7 +35,7 @@ def _compare(
     targets
         Share of the models used as targets.
     gap
-        Split performance: leave out the 20% of models between sources and targets.
+        Splits performance and weakest: leave out the 20% of models between sources and targets.
     group_by
         Split group: column of the models that names the group.
     resample
@@ -50,7 +51,7 @@ def _compare(
         SplitSettings(
             kind,  # type: ignore[arg-type]
             targets,
-            GAP if gap and (kind == "performance" or "performance" not in kinds) else 0.0,
+            GAP if gap and (kind in EXTRAPOLATE or not set(kinds) & set(EXTRAPOLATE)) else 0.0,
             group_by,
             resample,
         )

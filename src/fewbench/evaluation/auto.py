@@ -18,7 +18,7 @@ import numpy as np
 from fewbench._names import counted
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
-from fewbench._types import FloatArray
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms import ties
 from fewbench.errors import EvaluationError, FewbenchError
 from fewbench.evaluation.opening import Stop, check_budget
@@ -84,7 +84,7 @@ class Auto(Method):
         return AUTO
 
 
-def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
+def candidates(scores: Scores, *, beyond: bool = False) -> tuple[str, ...]:
     """Return the methods to consider for a table of sources, the preferred first, random last.
 
     Methods that the table does not allow are left out.
@@ -92,8 +92,8 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
     Parameters
     ----------
     scores : Scores
-    stronger : bool
-        For targets stronger than all source models.
+    beyond : bool
+        For targets stronger or weaker than all source models.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
         advice.methods
         for advice in ADVICE
         if advice.least <= count < advice.below
-        and (count < FEW or (advice.methods == STRONGER) == stronger)
+        and (count < FEW or (advice.methods == STRONGER) == beyond)
     )
     special = [name for name in OWN if name in CATALOGUE]
     if special:  # others that adapt take long to backtest
@@ -232,7 +232,7 @@ def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
     over = f"times that of random sampling, mean over {looks[0]} to {looks[-1]} items"
     shares = {name: float(error.mean()) for name, error in errors.items()}
     nearer = dict[str, str]()
-    """Methods with a lower error than the preferred one, but not for stronger targets."""
+    """Methods with a lower error than the preferred one, but not beyond the source models."""
 
     def beats(name: str, other: str, comparisons: int) -> bool:
         apart = errors[name] - (every[name][1] if other == RANDOM else errors[other])
@@ -243,7 +243,7 @@ def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
             return True
         nearer[name] = (
             f"the error of {name} is lower ({shares[name]:.2f}), but higher for models stronger "
-            "than its sources"
+            "or weaker than its sources"
         )
         return False
 
@@ -289,8 +289,16 @@ def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> Fl
 
 
 def _holds_beyond(method: Method, preferred: Method, part: Scores, budget: int, seed: int) -> bool:
-    """Whether a method's error is not above the preferred one's where targets beat all sources."""
-    order = ties.argsort(part.full_scores())
+    """Whether a method errs no more than the preferred one beyond the sources, at both ends."""
+    levels = ties.levels(part.full_scores())
+    ends = (np.argsort(by, kind="stable") for by in (levels, -levels))
+    return all(_holds_at(order, method, preferred, part, budget, seed) for order in ends)
+
+
+def _holds_at(
+    order: IntArray, method: Method, preferred: Method, part: Scores, budget: int, seed: int
+) -> bool:
+    """Whether it is not, with the last models of an order as targets."""
     below = round(STRONGEST * len(order))
     sources = part.take(models=np.sort(order[:below]))
     judged = np.sort(order[below:])

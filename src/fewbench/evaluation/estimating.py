@@ -254,6 +254,10 @@ def make_estimate(
         spread = judge.share_if_spread(scored.estimates, n, level)
         plain = score - spread * (score - plain[0]), score + spread * (plain[1] - score)
         plain_error *= spread
+    is_binary = bool(np.isin(replies, (0.0, 1.0)).all())
+    if scored.is_plain and not is_binary and uncertainty.error is not None:
+        # It is itself a random sample, of scores whose variance only it knows.
+        plain, plain_error = (low, high), uncertainty.error
     # An exact interval is that of random sampling, and so is the error to expect.
     error = plain_error if uncertainty.kind == "exact" else uncertainty.error
     # In [0, 1], where 1 is best on every scale.
@@ -305,7 +309,7 @@ def make_estimate(
         items_total=n_items,
         task_items=dict(zip(names, run.tolist(), strict=True)),
         answers_mean=float(scale.from_unit(float(replies.mean()))),
-        answers_right=int(replies.sum()) if bool(np.isin(replies, (0.0, 1.0)).all()) else None,
+        answers_right=int(replies.sum()) if is_binary else None,
         random=RandomSampling(
             half_width=(plain[1] - plain[0]) / 2 * span,
             expected_error=plain_error * span,

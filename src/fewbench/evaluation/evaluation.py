@@ -21,7 +21,7 @@ from fewbench.evaluation.estimate import Estimates, among_sources
 from fewbench.evaluation.journal import Entry, Journal, Ran, Told, part_of
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import Stop, check_followed, check_targets
-from fewbench.evaluation.packed import stronger_warning
+from fewbench.evaluation.packed import beyond_warnings
 from fewbench.evaluation.saving import go_on_to, go_on_with, save
 from fewbench.evaluation.scoring import Scoring, counted_alike, told_by_logs
 from fewbench.executors import Executor
@@ -784,8 +784,7 @@ class Evaluation:
             notes = self.estimating.method_notes()
         origin = self.scores.origin
         if origin is not None:
-            warning = stronger_warning(origin.backtest, self.provenance.method, self.scores.scale)
-            notes += [warning] if warning else []
+            notes += beyond_warnings(origin.backtest, self.provenance.method, self.scores.scale)
         return notes
 
     def answer_notes(self, target: str) -> tuple[str, ...]:

@@ -109,14 +109,19 @@ def known_errors(scores: Scores, method: Method, made: Provenance) -> "HeldOut |
         ) from error
 
 
-def stronger_warning(rows: Sequence[Mapping[str, Any]], method: str, scale: Scale) -> str | None:
-    """Return a warning if a method's error for stronger targets exceeds random sampling's.
+def beyond_warnings(rows: Sequence[Mapping[str, Any]], method: str, scale: Scale) -> list[str]:
+    """Return warnings if a method's error beyond the sources exceeds random sampling's.
 
     `rows` are the backtest of a pack, by kind of target, on the scale of the scores.
     """
-    row: Mapping[str, Any] = next(
-        (entry for entry in rows if entry.get("target") == "stronger"), {}
-    )
+    ends = {entry.get("target"): entry for entry in rows}
+    found = [
+        _beyond_warning(end, ends.get(end, {}), method, scale) for end in ("stronger", "weaker")
+    ]
+    return [warning for warning in found if warning is not None]
+
+
+def _beyond_warning(end: str, row: Mapping[str, Any], method: str, scale: Scale) -> str | None:
     error, random, coverage = (row.get(key) for key in ("error", "random_error", "coverage"))
     if not isinstance(error, float) or not isinstance(random, float) or error <= random:
         return None
@@ -127,7 +132,7 @@ def stronger_warning(rows: Sequence[Mapping[str, Any]], method: str, scale: Scal
     is_narrow = isinstance(coverage, float) and coverage < row.get("level", 1.0)
     covers = f", and its interval covers only {coverage:.0%}" if is_narrow else ""
     return (
-        f"for targets stronger than all source models, the error of {method} is "
+        f"for targets {end} than all source models, the error of {method} is "
         f"{unit.points(error)}, random sampling's {unit.points(random)}{covers}: use "
         f"{advised} for such targets"
     )

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,7 +13,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.packed import known_errors, provenance_of, stronger_warning, subset_of
+from fewbench.evaluation.packed import beyond_warnings, known_errors, provenance_of, subset_of
 from fewbench.methods import find_method
 from fewbench.scores import Scores, Unit
 from fewbench.scores.benchmark import average_notes
@@ -197,17 +198,18 @@ class Pack(Shown):
         )
 
     def _warnings(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return what a stronger target's estimate suffers; one warning for all benchmarks."""
+        """Return what targets beyond the sources suffer; one warning for all benchmarks."""
         worse = {}
         for row in rows:
             scale = self.scores(row["benchmark"]).scale
-            if warning := stronger_warning(row["backtest"], row["method"], scale):
-                worse[row["benchmark"]] = warning
+            if warnings := beyond_warnings(row["backtest"], row["method"], scale):
+                worse[row["benchmark"]] = warnings
         if len(rows) == 1 or not worse:
-            return list(worse.values())
+            return list(chain.from_iterable(worse.values()))
         return [
             f"in {counted(len(worse), 'benchmark')} the method is worse than random sampling for "
-            f"targets stronger than all source models: {some(worse)}. Read their backtests (--json)"
+            f"targets stronger or weaker than all source models: {some(worse)}. Read their "
+            "backtests (--json)"
         ]
 
     def _benchmark(self, at: int, part: Mapping[str, Any]) -> Section:

@@ -153,7 +153,7 @@ def compare(
             warnings += [warning] if warning else []
             nearest.append(f"{kind} {fixed(twins.nearest)}")
             warnings += _few_targets(kind, distinct)
-            warnings += _stronger(scores, kind, distinct)
+            warnings += _beyond(scores, kind, distinct)
         cells += [
             Cell(name, method, budget, kind, splits[repeat], repeat, seed, level, name in by_name)
             for budget in counts
@@ -248,16 +248,19 @@ def _few_targets(kind: str, splits: list[Split]) -> list[str]:
     ]
 
 
-def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
-    """Warn if many targets score above every source."""
+def _beyond(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
+    """Warn if many targets score above every source, or below."""
     full = scores.full_scores()
-    above = np.mean([(full[s.targets] > full[s.sources].max()).mean() for s in splits])
-    if above < 0.5:
-        return []
+    shares = {
+        "above": np.mean([(full[s.targets] > full[s.sources].max()).mean() for s in splits]),
+        "below": np.mean([(full[s.targets] < full[s.sources].min()).mean() for s in splits]),
+    }
     return [
-        f"{kind} split: {above:.0%} of the targets score above every source: most methods that "
+        f"{kind} split: {share:.0%} of the targets score {end} every source: most methods that "
         "learn from the sources miss by more than their intervals there; "
         f"{', '.join(STRONGER)} and random sampling miss least"
+        for end, share in shares.items()
+        if share >= 0.5
     ]
 
 

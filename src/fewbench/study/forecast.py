@@ -16,11 +16,12 @@ from fewbench.show.page import Page, Section, Shown, Table, plain
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings
 
-Target = Literal["like", "family", "stronger"]
+Target = Literal["like", "family", "stronger", "weaker"]
 TARGETS: dict[Target, tuple[SplitSettings, str]] = {
     "like": (SplitSettings("random"), "like the source models"),
     "family": (SplitSettings("group"), "of a new family"),
     "stronger": (SplitSettings("performance"), "stronger than all source models"),
+    "weaker": (SplitSettings("weakest"), "weaker than all source models"),
 }
 """Relations of the target to the sources: the split that imitates it, and words for it."""
 
@@ -36,7 +37,7 @@ class Forecast:
 
     Attributes
     ----------
-    target : {"like", "family", "stronger"}
+    target : {"like", "family", "stronger", "weaker"}
     method, items
         What to run.
     reason : str
@@ -209,7 +210,7 @@ class Plan(Shown):
 
     @property
     def answer(self) -> str:
-        """What to run, in a sentence, and another for stronger models."""
+        """What to run, in a sentence, and others for stronger and weaker models."""
         if self.expected is not None:
             return self._sample_answer(self.expected)
         first, *others = self.forecasts
@@ -219,7 +220,7 @@ class Plan(Shown):
         sentences += [
             f"For a model {TARGETS[forecast.target][1]}, run {self._said(forecast)}"
             for forecast in others
-            if forecast.target == "stronger"
+            if forecast.target in ("stronger", "weaker")
         ]
         return " ".join(sentences)
 

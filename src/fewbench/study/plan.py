@@ -39,7 +39,7 @@ from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
 from fewbench.study.repeating import repeats_advice
 from fewbench.study.sample_plan import plan_sample
-from fewbench.study.splits import count_twins
+from fewbench.study.splits import EXTRAPOLATE, count_twins
 from fewbench.uncertainty.sampling import check_level
 
 MOST_MODELS = 240
@@ -146,7 +146,7 @@ def plan(
     price : float, optional
         Price of a unit of the costs, such as GPU hours or dollars per item or token. Costs are
         then printed at this price.
-    expect : {"like", "family", "stronger"}, optional
+    expect : {"like", "family", "stronger", "weaker"}, optional
         Plan only for target models of this kind: like the source models, of a new family, or
         stronger than all source models (default: all; the answer is for like).
     level : float
@@ -296,7 +296,7 @@ def backtests_by_relation(
     for name, (settings, words) in TARGETS.items():
         if target not in (None, name):
             continue
-        if settings.kind == "performance":  # of which the share of targets says how far it goes
+        if settings.kind in EXTRAPOLATE:  # of which the share of targets says how far it goes
             settings = replace(settings, most=most)
         else:
             settings = replace(settings, targets=min(settings.targets, most / table.n_models))

@@ -155,7 +155,7 @@ class Planner:
 
     def _names(self, target: Target) -> list[str]:
         if self.methods is None:
-            return list(candidates(self.table, stronger=target == "stronger"))
+            return list(candidates(self.table, beyond=target in ("stronger", "weaker")))
         for name in self.methods:
             find_method(name)  # an unknown one is named now
         return list(dict.fromkeys((*(name.strip() for name in self.methods), RANDOM)))

@@ -6,7 +6,7 @@ splits by date and score may leave them out.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,10 @@ from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores
 from fewbench.scores.families import FAMILY, families_of
 
-Kind = Literal["random", "every", "given", "chronological", "performance", "group"]
-KINDS: tuple[Kind, ...] = ("random", "every", "given", "chronological", "performance", "group")
+Kind = Literal["random", "every", "given", "chronological", "performance", "weakest", "group"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+EXTRAPOLATE = ("performance", "weakest")
+"""Splits whose targets score above all sources, or below them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +45,12 @@ class SplitSettings:
     kind : str
         random: random targets (interpolation). every: every k-th model (DISCO's IID).
         given: by the models' column `role`. chronological: the newest models, by `date`.
-        performance: the strongest models (extrapolation). group: whole groups, drawn at random.
+        performance: the strongest models (extrapolation). weakest: the weakest models.
+        group: whole groups, drawn at random.
     targets : float
         Share of the models that are targets.
     gap : float
-        performance: share of models to leave out between sources and targets.
+        performance, weakest: share of models to leave out between sources and targets.
     group_by : str
         group: the models' column.
     resample : bool
@@ -77,8 +80,10 @@ class SplitSettings:
             raise StudyError(
                 f"targets {self.targets} is too large for split every", hint="use at most 0.5"
             )
-        if self.gap and self.kind != "performance":
-            raise StudyError(f"split {self.kind} cannot have a gap", hint="use split performance")
+        if self.gap and self.kind not in EXTRAPOLATE:
+            raise StudyError(
+                f"split {self.kind} cannot have a gap", hint="use split performance or weakest"
+            )
         if self.sources is not None and self.sources < 2:
             raise StudyError(
                 f"sources {self.sources} is too low", hint="keep at least 2 source models"
@@ -103,7 +108,7 @@ class SplitSettings:
     def describe(self) -> str:
         """Return the settings in words."""
         words = self.kind if self.kind == "given" else f"{self.kind}, {self.targets:.0%} targets"
-        if self.kind == "performance" and self.gap:
+        if self.gap:
             words += f", gap {self.gap:.0%}"
         if self.kind == "group":
             words += f", by {self.group_by}"
@@ -157,10 +162,12 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         targets = _whole_groups(groups, complete, count, rng)
         sources = np.flatnonzero(~np.isin(groups, groups[targets]))
     else:
-        newest = settings.kind == "chronological"
-        by = _dates(scores) if newest else ties.levels(scores.full_scores())
+        levels = ties.levels(scores.full_scores())
+        by: NDArray[Any] = -levels if settings.kind == "weakest" else levels
+        if settings.kind == "chronological":
+            by = _dates(scores)
         order = np.argsort(by, kind="stable")
-        gap = round(settings.gap * scores.n_models) if settings.kind == "performance" else 0
+        gap = round(settings.gap * scores.n_models)
         sources = order[: max(0, scores.n_models - count - gap)]
         last = order[scores.n_models - count :]
         targets = last[complete[last]]

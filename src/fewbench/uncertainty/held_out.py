@@ -33,7 +33,6 @@ from fewbench.methods.base import Method
 from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.sources import is_known, known_scores, source_groups
 from fewbench.scores import Scores
-from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.replay import replays
 from fewbench.uncertainty.resemblance import resemblance_of
@@ -51,17 +50,15 @@ FEWEST_GROUPS = 3
 FIRST_LOOK, GROWTH = 10, 2
 SAMPLED = -1.0
 """In place of a unit, where the estimate rests on a sample."""
-SINGLE = ("errors", "units", "widths")
+SINGLE = ("errors", "units")
 """Arrays of `HeldOut` in single precision: most of the bytes of a pack."""
-FORMAT = 3
+FORMAT = 4
 """Raise it when errors are measured differently."""
 DEGREES = (3.0, 4.0, 6.0, 10.0, 30.0)
 """Degrees of freedom of the Student distributions that errors are fitted by."""
 CONFORMAL = 40.0
 """Number of groups at which the conformal quantile counts as much as Student's."""
 TINY = 1e-9
-COMPARED = 0.9
-"""Level of random's intervals that errors are compared with."""
 _MEASURED: WeakKeyDictionary[Scores, "dict[str, HeldOut]"] = WeakKeyDictionary()
 
 
@@ -90,8 +87,6 @@ class HeldOut:
     units : ndarray, same shape
         Units of the errors; -1 where the estimate rests on a sample with known probabilities, whose
         interval needs no held-out errors.
-    widths : ndarray, shape (judged, looks)
-        Half widths of 90% intervals of the same number of random items, for the full score.
     estimates : ndarray, shape (judged,)
         Estimated full scores after the last look.
     random : ndarray, shape (judged,)
@@ -104,7 +99,6 @@ class HeldOut:
     looks: IntArray
     errors: FloatArray
     units: FloatArray
-    widths: FloatArray
     estimates: FloatArray
     random: FloatArray
     models: IntArray
@@ -125,10 +119,7 @@ class HeldOut:
         units = arrays["units"]
         if units.shape != errors.shape or not ((units >= 0) | (units == SAMPLED)).all():
             raise ValueError(f"units of shape {units.shape}, or below 0")
-        widths = arrays["widths"]
-        if widths.shape != errors.shape[:2] or not (widths >= 0).all():
-            raise ValueError(f"widths of shape {widths.shape}, or below 0")
-        for name in names[4:]:
+        for name in names[3:]:
             if arrays[name].shape != (n,):
                 raise ValueError(f"{name} of shape {arrays[name].shape}")
         whole = ("looks", "models", "groups", "parts", "sessions")
@@ -153,13 +144,6 @@ class HeldOut:
         """Errors in units; 0 where all is known, NaN where the estimate rests on a sample."""
         nothing = np.where(self.units < 0, np.nan, 0.0)
         return np.divide(self.errors, self.units, out=nothing, where=self.units > 0)
-
-    @property
-    def over_random(self) -> FloatArray:
-        """Errors of the full score over random's half widths; otherwise as `relative`."""
-        nothing = np.where(self.units[..., 0] < 0, np.nan, 0.0)
-        is_some = (self.units[..., 0] > 0) & (self.widths > 0)
-        return np.divide(self.errors[..., 0], self.widths, out=nothing, where=is_some)
 
     @property
     def mean_error(self) -> float | None:
@@ -325,8 +309,7 @@ def no_errors(looks: Sequence[int], n_tasks: int) -> HeldOut:
     shape, whole = (0, len(looks), 1 + n_tasks), np.empty(0, dtype=np.intp)
     no = np.empty(0)
     return HeldOut(
-        np.array(looks), np.empty(shape), np.empty(shape), np.empty(shape[:2]), no, no,
-        whole, whole, whole, whole,
+        np.array(looks), np.empty(shape), np.empty(shape), no, no, whole, whole, whole, whole,
     )  # fmt: skip
 
 
@@ -423,20 +406,12 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
             return None
         units = [_units(replay.scored, sources, job.method.reach) for replay in replayed]
     truth = np.column_stack(known_scores(table, job.judged))
-    random, last, n = AsRandom(table, job.budget), replayed[-1], len(job.judged)
-    widths = [
-        [
-            random.half(float(score.estimates[0]), len(score.answers.items), COMPARED)
-            for score in replay.scored
-        ]
-        for replay in replayed
-    ]
+    last, n = replayed[-1], len(job.judged)
     together = job.method.together
     return HeldOut(
         np.empty(0, dtype=np.intp),
         np.stack([truth - np.column_stack([r.scores, r.tasks]) for r in replayed], axis=1),
         np.stack(units, axis=1),
-        np.array(widths).T,
         last.scores,
         np.array(
             [
@@ -605,24 +580,17 @@ def _of_weighted(errors: HeldOut, weights: bytes, n: int) -> HeldOut:
 
 
 @lru_cache(maxsize=1024)
-def quantiles_of(errors: HeldOut, look: int, first: int, last: int) -> Quantiles | None:
-    """Return the quantiles of the errors at a look, of some scores together.
+def quantiles_of(errors: HeldOut, first: int, last: int) -> Quantiles | None:
+    """Return the quantiles of the errors of some scores together, or None for fewer than 3 groups.
 
-    The full score is at 0, then come the tasks. None for fewer than 3 groups of sources. Every
-    target's interval asks for the same: the fit is kept.
+    The full score is at 0, then come the tasks. In their units errors hardly depend on the number
+    of answers, so all looks count: few errors measure one look badly, and a width would rise and
+    fall with the number of items. Every target's interval asks for the same: the fit is kept.
     """
-    return _quantiles(errors.relative[:, look, first:last], errors.groups)
-
-
-@lru_cache(maxsize=1024)
-def quantiles_over_random(errors: HeldOut, look: int) -> Quantiles | None:
-    """Return the quantiles of the full score's errors over random's half widths, at a look."""
-    return _quantiles(errors.over_random[:, look : look + 1], errors.groups)
-
-
-def _quantiles(relative: FloatArray, groups: IntArray) -> Quantiles | None:
-    groups = np.repeat(groups, relative.shape[1])
-    is_finite = np.isfinite(relative.ravel())
-    if len(np.unique(groups[is_finite])) < FEWEST_GROUPS:
+    relative, units = (array[:, :, first:last].ravel() for array in (errors.relative, errors.units))
+    groups = np.repeat(errors.groups, len(relative) // max(len(errors.models), 1))
+    # At a look where all is known no error is left to learn from, unless there is no other look.
+    counts = units > 0 if (units > 0).any() else units == 0
+    if len(np.unique(groups[counts])) < FEWEST_GROUPS:
         return None
-    return Quantiles(relative.ravel()[is_finite], groups[is_finite])
+    return Quantiles(relative[counts], groups[counts])

@@ -5,8 +5,8 @@
 - Items that are a sample with known probabilities: Wilson's interval with the number of random
   items that would be as precise, and Student's t.
 - Every other estimate: quantiles of the method's errors on held-out sources (`held_out`), in units
-  that are larger the less the target answers like the sources (`resemblance`), but no wider than as
-  many random items, as the method's errors compare with theirs.
+  that are larger the less the target answers like the sources (`resemblance`), drawn towards the
+  width of as many random items and never above it.
 
 Held-out errors do not apply to a target beyond the sources or unlike them. Its interval has at
 least a share of the width for the same number of random items. Task intervals follow the same
@@ -37,13 +37,11 @@ from fewbench.scores import Scores
 from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.bounds import known_bounds, task_bounds
 from fewbench.uncertainty.held_out import (
-    COMPARED,
     FEWEST_GROUPS,
     HeldOut,
     Quantiles,
     of_weighted,
     quantiles_of,
-    quantiles_over_random,
     units_of,
 )
 from fewbench.uncertainty.intervals import (
@@ -73,11 +71,10 @@ from fewbench.uncertainty.sampling import (
 ENOUGH = 60
 """Answers from which the interval of a sample counts what its spread over tasks gains."""
 NORMAL_DISTRIBUTION = NormalDist()
-MOST_SHARE = 0.7
-"""Least upper bound of an interval, as a share of random sampling's width: however small the errors
-on held-out sources, a target may be none of them."""
-UNLIKELY = 0.05
-"""p-value of resemblance from which the upper bound is all of random sampling's width."""
+AT_ENDS = 0.5
+"""Share of a sample's scores at one end of the scale above which Student's t is not trusted."""
+DRAWN_IN = 0.7
+"""Share of the geometric mean of a method's own half width and random sampling's."""
 BEYOND = 2 / 3
 """Least share of random sampling's width, times the probability that a target is beyond the
 sources. With .75 targets beyond them pay 3% more width, with .6 the worst of nine tables is covered
@@ -142,8 +139,7 @@ class Judge:
         For the full score, or for these scores together: the full score is at 0, then come the
         tasks.
         """
-        errors = self.errors(answered)
-        return quantiles_of(errors, errors.at(answered), first, last)
+        return quantiles_of(self.errors(answered), first, last)
 
     def uncertainty(self, score: Scored) -> Uncertainty:
         """Return the uncertainty of a target's full score.
@@ -197,9 +193,13 @@ class Judge:
         n = len(answers)
         left = max(1 / n - 1 / n_items, 0.0)
         deviations, ratio, freedom = answers - answers.mean(), 1.0, max(n - 1.0, 1.0)
+        is_binary = self.scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all())
         # Two more answers with the variance of a typical source: equal answers do not give a width
-        # of 0.
-        squares = float(deviations @ deviations) + 2 * self._typical_variance
+        # of 0. Without sources nothing says how much scores between 0 and 1 vary but themselves.
+        typical = self._typical_variance
+        if is_spread_out := not is_binary and not self.scores.n_models and are_spread_out(answers):
+            typical = float(answers.var(ddof=1))
+        squares = float(deviations @ deviations) + 2 * typical
         spread = math.sqrt(squares / (n + 1) * left)
         if strata is not None:
             deviations, ratio, freedom = within_strata(answers, strata)
@@ -211,7 +211,7 @@ class Judge:
             chances = np.full(self.scores.n_items, n / self.scores.n_items)
             sample = SampleErrors(influence, chances, 1 / max(squares * ratio**2, TINY))
         kind: Kind = "betting"
-        if self.scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all()):
+        if is_binary:
             factor = student(ratio, freedom)
             narrow = factor(self.level) < NORMAL_DISTRIBUTION.inv_cdf(0.5 + self.level / 2)
             kind = "sampled" if narrow else "exact"
@@ -224,12 +224,12 @@ class Judge:
                 share = min(1.0, factor(level) / NORMAL_DISTRIBUTION.inv_cdf(0.5 + level / 2))
                 return estimate - share * (estimate - low), estimate + share * (high - estimate)
 
-        elif not self.scores.n_models:
+        elif not self.scores.n_models and not is_spread_out:
 
             def ends(level: float) -> tuple[float, float]:
                 return betting_interval(np.sort(answers), n_items, level)  # for any order the same
 
-        else:  # how much scores vary is known from the sources
+        else:
             kind = "sampled"
 
             def ends(level: float) -> tuple[float, float]:
@@ -271,10 +271,10 @@ class Judge:
             )  # fmt: skip
         resemblance = self._resemblance(score)
         share, unit = self._least_share(resemblance), unit * resemblance.widening
-        half, bound = _mean_half([quantiles], unit), self._upper_bound(score, resemblance)
-        plain, error = NORMAL * self.random.error(estimate, n), quantiles.mean * unit
-        if bound is not None:
-            half, error = _at_most(half, bound), min(error, plain)
+        half, error = _mean_half([quantiles], unit), quantiles.mean * unit
+        plain = NORMAL * self.random.error(estimate, n)
+        if self._tells_more(score):
+            half, error = _drawn_in(half, as_random), min(error, plain)
         half, error = _at_least(half, share, as_random), max(error, share * plain)
         warnings = [] if resemblance.why is None else [_not_trusted(resemblance.why, share)]
         warnings += [ANSWER_ALIKE] if are_alike(self.scores) else []
@@ -359,28 +359,15 @@ class Judge:
             by_fit = float(np.interp(resemblance.p_value, *MISFITTING))
         return max(by_fit, beyond * resemblance.beyond)
 
-    def _upper_bound(
-        self, score: Scored, resemblance: Resemblance
-    ) -> Callable[[float], float] | None:
-        """Return the greatest half width by level: as the method's errors compare with random's.
+    def _tells_more(self, score: Scored) -> bool:
+        """Whether the answers tell at least as much of this target as random ones would.
 
-        None for a method that errs more than random sampling, or on items that tell a target less
-        than random ones would, such as those chosen for another target.
+        Not by a method that errs more than random sampling, nor on items that tell the target less,
+        such as those chosen for another one.
         """
         estimate, n = float(score.estimates[0]), len(score.answers.items)
-        errors, random = self.errors(n), partial(self.random.half, estimate, n)
-        over_random = quantiles_over_random(errors, errors.at(n))
         tells_less = score.spread is not None and score.spread > self.random.error(estimate, n)
-        if over_random is None or errors.is_worse_than_random or tells_less:
-            return None
-        if resemblance.p_value < UNLIKELY:
-            return random
-
-        def most(level: float) -> float:
-            own, of_random = over_random.at(level) * random(COMPARED), random(level)
-            return min(max(own, MOST_SHARE * of_random), of_random)
-
-        return most
+        return not tells_less and not self.errors(n).is_worse_than_random
 
     @cached_property
     def random(self) -> AsRandom:
@@ -459,8 +446,7 @@ class Judge:
         quantiles = None
         if not is_random and not score.is_sampled and self.quantiles(n):
             errors = of_weighted(self.errors(n), shares)
-            look = errors.at(n)
-            quantiles = quantiles_of(errors, look, 1, 1 + len(shares))
+            quantiles = quantiles_of(errors, 1, 1 + len(shares))
             resemblance = full.resemblance or self._resemblance(score)
             of_tasks = units_of(score, scores)[1:] * resemblance.widening
             units = np.sqrt(shares**2 @ of_tasks**2)
@@ -489,7 +475,7 @@ class Judge:
                     uncertainties[-1] = sampled_uncertainty(estimate, *error, ends)
             elif quantiles is not None:
                 # A part's own errors count as much as those of all parts.
-                both = quantiles, quantiles_of(errors, look, 1 + part, 2 + part) or quantiles
+                both = quantiles, quantiles_of(errors, 1 + part, 2 + part) or quantiles
                 half = _at_least(
                     _mean_half(both, float(units[part])),
                     share * float(widths[part]),
@@ -505,14 +491,33 @@ class Judge:
         return uncertainties
 
 
+def are_spread_out(answers: FloatArray) -> bool:
+    """Whether Student's t holds for the mean of a sample of scores between 0 and 1.
+
+    Not of few answers, nor where most are the best or the worst: the rare other ones, which decide,
+    may be missing.
+    """
+    at_ends = max((answers == end).mean() for end in (0.0, 1.0))
+    return len(answers) >= FEWEST_TO_STOP and at_ends <= AT_ENDS and bool(np.ptp(answers) > 0)
+
+
 def _mean_half(quantiles: Sequence[Quantiles], unit: float) -> Callable[[float], float]:
     return lambda level: fmean(each.at(level) for each in quantiles) * unit
 
 
-def _at_most(
-    half: Callable[[float], float], bound: Callable[[float], float]
+def _drawn_in(
+    half: Callable[[float], float], as_random: Callable[[float], float]
 ) -> Callable[[float], float]:
-    return lambda level: min(half(level), bound(level))
+    """Return a half width that few held-out errors measured, drawn towards one that is known.
+
+    Never wider than random sampling's.
+    """
+
+    def drawn(level: float) -> float:
+        of_random = as_random(level)
+        return min(DRAWN_IN * math.sqrt(half(level) * of_random), of_random)
+
+    return drawn
 
 
 def _at_least(

@@ -1,10 +1,10 @@
 """One target's run: what its answers say, which model holds, and which items come next.
 
 The models are averaged by the probabilities that the target is above or below the sources: its full
-score above their 95% quantile, or below their 5% quantile, by the curves, sharpened by which model
+score above their 95% quantile, or below their 5% quantile, by the curves, and by which model
 foresaw the answers better. The odds of "above" against "inside" are
 
-    log odds = 2.5 logit P(score > q95) + 1/2 (l_above - l_inside) + 1
+    log odds = logit P(score > q95) + 1/2 (l_above - l_inside) + 3/2
 
 and those of "below" the same with right and wrong exchanged. l are the one-step-ahead Bernoulli log
 scores (no answer is used twice: the Gaussian inside is the one fitted before each round).
@@ -23,6 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.item_curves import logit
 from fewbench.algorithms.kriging.design import choose
 from fewbench.algorithms.kriging.inside import Gaussian
 from fewbench.algorithms.kriging.model import KrigingModel, keep
@@ -36,7 +37,9 @@ from fewbench.algorithms.kriging.sample import (
 )
 from fewbench.algorithms.sampling import NestedSample
 
-SHARPNESS, EVIDENCE, LEAN = 2.5, 0.5, 1.0
+EVIDENCE, LEAN = 0.5, 1.5
+"""Weight of the evidence, as answers of a target are less independent than a model has them, and
+what an end is ahead of the inside: for targets like the sources 0 is best, beyond them 2."""
 INSIDE_ONLY = 0.15
 """Below this weight items are chosen for the model inside the sources alone."""
 FAR, MISFIT = 2.0, 0.05
@@ -155,12 +158,7 @@ class KrigingRun(SampledRun):
             share = float(chance @ (is_beyond @ HERMITE[1]) / chance.sum())
             further = chance[is_further].sum() / curves.prior[is_further].sum()
             foresaw = float(np.log(further + 1e-300) + score.max())
-            sure = min(max(share, 1e-4), 1 - 1e-4)
-            odds.append(
-                SHARPNESS * np.log(sure / (1 - sure))
-                + EVIDENCE * (foresaw - self._log_score)
-                + LEAN
-            )
+            odds.append(logit(share, 1e-4) + EVIDENCE * (foresaw - self._log_score) + LEAN)
         weights = np.exp(np.append(odds, 0.0) - max(*odds, 0.0))
         below, above, _ = weights / weights.sum()
         return float(below), float(above)
