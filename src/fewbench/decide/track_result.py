@@ -8,6 +8,7 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
 from fewbench.decide.differences import frame_of
+from fewbench.decide.rank_result import Chosen
 from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit
@@ -87,6 +88,8 @@ class Track(Shown, Frozen):
         before; and the last one against the first and against the best before it.
     best : str
         The checkpoint that is most probably the best.
+    chosen : Chosen
+        What is expected of this one, as the best of all.
     items_needed : int or None
         Items that the next checkpoint needs for the wanted half width or change.
     is_findable : bool
@@ -106,6 +109,7 @@ class Track(Shown, Frozen):
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
     best: str
+    chosen: Chosen
     items_needed: int | None = None
     is_findable: bool = True
     items_total: int
@@ -186,7 +190,8 @@ class Track(Shown, Frozen):
         else:
             seen = f"{names} score {estimated}{shown[0]} each"
             found = f"they are the best with probability {shown[1]} each"
-        lesser = []
+        luck = self.chosen.sentence(best.score, len(self.points), unit)
+        lesser = [luck] if luck else []
         if last.checkpoint not in leading:
             ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
             score = unit.score(last.score)

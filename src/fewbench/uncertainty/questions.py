@@ -323,7 +323,7 @@ def questions_by_task(
     (0.093, 8.0)
     """
     together = joined_tasks(np.bincount(task_of, minlength=len(squares)))
-    task_of, squares = together[task_of], np.bincount(together, squares)
+    task_of, squares = together[task_of], np.asarray(np.bincount(together, squares), dtype=float)
     loads = np.ones(len(apart)) if loads is None else loads
 
     def by_task(values: FloatArray) -> FloatArray:
