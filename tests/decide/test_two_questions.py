@@ -213,3 +213,25 @@ def test_the_prior_of_a_macro_average_counts_once():
     apart = rows[0] - rows[1]
     variance = sum(apart[tasks == task].var(ddof=1) / (tasks == task).sum() for task in "vwxyz")
     assert contrast(*sides(table)).standard_error < 1.8 * np.sqrt(variance) / 5
+
+
+@pytest.mark.parametrize(("differ", "most"), [(0.03, 1.0), (0.1, 0.98), (0.25, 0.93)])
+def test_a_baseline_in_full_makes_no_interval_wider(differ, most):
+    """By the estimate's own interval, moved, it is 1.3 times as wide where 3% differ."""
+    rng, items, ratios = np.random.default_rng(4), [f"i{at}" for at in range(400)], []
+    for seed in range(8):
+        rows = np.tile(rng.random(400) < 0.6, (2, 1)) * 1.0
+        rows[0] = np.where(rng.random(400) < differ, 1 - rows[0], rows[0])
+        table, widths = from_arrays(rows, models=["a", "b"], items=items), []
+        for base, targets in ((table.benchmark, ["a", "b"]), (table.take(models=[1]), ["a"])):
+            evaluation = Evaluation(base, "random", 80, targets, seed)
+            for target, asked in evaluation.ask().items():
+                row = dict(zip(items, rows["ab".index(target)].tolist(), strict=True))
+                evaluation.tell(target, {item: row[item] for item in asked})
+            other = (evaluation, "b") if "b" in targets else "b"
+            found = fewbench.versus((evaluation, "a"), other)
+            assert found.difference == pytest.approx(found.score_a - found.score_b)
+            widths.append(found.interval.high - found.interval.low)
+        ratios.append(widths[1] / widths[0])
+    assert max(ratios) <= 1.005
+    assert np.mean(ratios) < most

@@ -16,10 +16,10 @@ DRAWS = 20_000
 """Draws of all scores, for the probability of being among the best."""
 STEPS = 50
 """Number of steps in which the items are given out, about."""
-FAR = 4.0
+FAR = 5.0
 """Standard errors from the best, from which on a score says nothing of how far the best lie apart.
-With 3, the best of 20 models that lie 3 points apart is .6 points too low; without a limit, where
-others lie far below, the best is 2 points too high."""
+With 3, the best of 20 models that lie 3 points apart is .6 points too low, with 5 .2; without a
+limit, where others lie far below, the best is 2 points too high."""
 SPREADS = 200
 """Number of variances between models among which the likeliest one is found."""
 

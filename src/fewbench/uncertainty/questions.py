@@ -155,6 +155,11 @@ def _squares_of(apart: FloatArray, loads: FloatArray | None = None) -> tuple[flo
     return n, float(squares), float(usual_square(squares, whole, differing))
 
 
+def usual_of(apart: FloatArray) -> float:
+    """Return s0^2 of differences, shape (n,); 1 without any."""
+    return _squares_of(apart)[2] if len(apart) else 1.0
+
+
 def usual_square(squares: FloatArray, whole: FloatArray, differing: FloatArray) -> FloatArray:
     """Return s0^2, the square that one more item adds on which two models differ.
 
@@ -244,8 +249,8 @@ def variance_of_chosen(
         mean = float(predicted.mean())
     else:
         mean = float(weights**2 @ predicted / (weights @ weights))
-    extra = EXTRA * (_squares_of(apart)[2] if len(apart) else 1.0)
-    return (n_items * max(ratio * mean - difference**2, 0.0) + extra) / (n_items + 1)
+    squares = n_items * max(ratio * mean - difference**2, 0.0)
+    return (squares + EXTRA * usual_of(apart)) / (n_items + 1)
 
 
 def disagreement_ratio(apart: FloatArray, items: IntArray, predicted: FloatArray) -> float:
