@@ -80,13 +80,14 @@ class Chosen(Frozen):
         interval = Interval.between(scale.from_unit(tuple(ends)))
         return cls(target=target, score=float(scale.from_unit(score)), interval=interval)
 
-    def sentence(self, score: float, number: int, unit: Unit) -> str:
+    def sentence(self, score: float, number: int, unit: Unit, *, fixed_items: bool) -> str:
         """Return it in words, or nothing if it is the score that was seen, of so many models."""
         if unit.score(self.score) == unit.score(score):
             return ""
         return (
             f"As the highest of {number:,} scores, that of {self.target} is partly luck: expect "
-            f"{unit.score(self.score)} ({unit.scores(self.interval)})."
+            f"{unit.score(self.score)} ({unit.scores(self.interval)}) "
+            f"{'on these items' if fixed_items else 'in general'}."
         )
 
 
@@ -210,7 +211,8 @@ class Ranking(Shown, Frozen):
         else:
             seen = f"{some(leading, quotes=False)} score best"
         lesser, would = [self._finding()], "would not" if is_estimated else "do not"
-        if luck := self.chosen.sentence(self.targets[0].score, n, unit):
+        seen_score = self.targets[0].score
+        if luck := self.chosen.sentence(seen_score, n, unit, fixed_items=self.fixed_items):
             lesser.append(luck)
         if not self.is_settled and not self.is_decidable:
             lesser.append(

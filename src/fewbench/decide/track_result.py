@@ -190,7 +190,8 @@ class Track(Shown, Frozen):
         else:
             seen = f"{names} score {estimated}{shown[0]} each"
             found = f"they are the best with probability {shown[1]} each"
-        luck = self.chosen.sentence(best.score, len(self.points), unit)
+        n = len(self.points)
+        luck = self.chosen.sentence(best.score, n, unit, fixed_items=self.fixed_items)
         lesser = [luck] if luck else []
         if last.checkpoint not in leading:
             ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
