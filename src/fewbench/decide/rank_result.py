@@ -59,7 +59,7 @@ class Place(Frozen):
     items_run: int
 
 
-class Chosen(Frozen):
+class Foremost(Frozen):
     """What is expected of a model that was chosen for its score, the highest of several.
 
     Attributes
@@ -137,7 +137,7 @@ class Ranking(Shown, Frozen):
     level : float
     top : int
         How many best targets are wanted.
-    chosen : Chosen
+    chosen : Foremost
         What is expected of the first target, as the best of all.
     fixed_items : bool
         Whether intervals, ranges and probabilities are about exactly these items, of these runs. If
@@ -170,7 +170,7 @@ class Ranking(Shown, Frozen):
     average: Average
     level: float
     top: int
-    chosen: Chosen
+    chosen: Foremost
     fixed_items: bool = False
     is_settled: bool
     is_decidable: bool = True

@@ -21,7 +21,7 @@ from fewbench.decide.joint import EQUAL
 from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
-from fewbench.decide.rank_result import Chosen
+from fewbench.decide.rank_result import Foremost
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track
 from fewbench.errors import EvaluationError
@@ -211,7 +211,7 @@ class _Tracker:
         chances[order] = chances_of_top(self.estimates[order], errors, 1)
         return chances
 
-    def _chosen(self, best: int) -> Chosen:
+    def _chosen(self, best: int) -> Foremost:
         """Return what is expected of the best checkpoint, which was chosen for its score."""
         (order, errors), side = self._contenders, self.operands[best]
         outlook, at = (
@@ -221,7 +221,7 @@ class _Tracker:
         ends = score_interval(side, self.level, fixed_items=self.fixed_items)
         assert ends is not None  # a full score is never unknown
         interval = outlook.interval(at, float(self.estimates[best]), ends, self.level)
-        return Chosen.of(self.names[best], (outlook.scores[at], *interval), self.scores.scale)
+        return Foremost.of(self.names[best], (outlook.scores[at], *interval), self.scores.scale)
 
     def _pairs(self) -> list[tuple[int, int]]:
         """Return the changes to judge, earlier first; the last may be from the best before.

@@ -8,7 +8,7 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
 from fewbench.decide.differences import frame_of
-from fewbench.decide.rank_result import Chosen
+from fewbench.decide.rank_result import Foremost
 from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit
@@ -88,7 +88,7 @@ class Track(Shown, Frozen):
         before; and the last one against the first and against the best before it.
     best : str
         The checkpoint that is most probably the best.
-    chosen : Chosen
+    chosen : Foremost
         What is expected of this one, as the best of all.
     items_needed : int or None
         Items that the next checkpoint needs for the wanted half width or change.
@@ -109,7 +109,7 @@ class Track(Shown, Frozen):
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
     best: str
-    chosen: Chosen
+    chosen: Foremost
     items_needed: int | None = None
     is_findable: bool = True
     items_total: int
