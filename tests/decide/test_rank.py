@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fewbench
+from fewbench.decide.allocation import Outlook, chances_of_top
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale
@@ -160,3 +161,25 @@ def test_items_go_where_they_settle_the_best(sources, targets, play, tmp_path):
             spent[how] += sum(one.items_run for one in fewbench.rank(evaluation).targets)
     assert settled["allocated"] >= settled["equal"]
     assert spent["allocated"] < spent["equal"]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.01, 0.03])
+def test_the_best_of_many_is_not_as_good_as_it_looks(spread):
+    """As they look, the best of 20 are 2 to 4 points too good, and P(best) is right in half."""
+    rng, n, error, found = np.random.default_rng(1), 20, 0.02, []
+    true = rng.normal(0.5, spread, (200, n))
+    errors = error * np.sqrt(2) * (1 - np.eye(n))
+    for general, seen in zip(true, true + rng.normal(0, error, true.shape), strict=True):
+        outlook, best = Outlook.of(seen, errors), int(seen.argmax())
+        ends = seen[best] - 1.645 * error, seen[best] + 1.645 * error
+        low, high = outlook.interval(best, seen[best], ends, 0.9)
+        chances = chances_of_top(seen, errors, 1)
+        is_best = general[best] == general.max() if spread else 1 / n
+        covers = low <= general[best] <= high
+        luck = outlook.scores[best] - general[best]
+        found.append((luck, seen[best] - general[best], chances[best] - is_best, covers))
+    luck, as_it_looks, overstated, covers = np.mean(found, axis=0)
+    assert abs(luck) < 0.0065
+    assert as_it_looks > 0.015
+    assert abs(overstated) < 0.1
+    assert covers > 0.86

@@ -96,11 +96,12 @@ def test_a_macro_average_varies_within_its_tasks():
     table = from_arrays(rows, models=["x", "y"], tasks=tasks.tolist())
     table = replace(table, average="macro")
     apart, variances = rows[0] - rows[1], []
-    for task in "ab":
-        of_task = apart[tasks == task]
-        squares = ((of_task - of_task.mean()) ** 2).sum() + 1
-        variances.append(squares / (len(of_task) - 1) / len(of_task) / 4)
-    freedom = sum(variances) ** 2 / (variances[0] ** 2 / 39 + variances[1] ** 2 / 159)
+    parts = [apart[tasks == task] for task in "ab"]
+    squares = sum(len(of_task) * of_task.var() for of_task in parts)
+    for of_task in parts:
+        n, share = len(of_task), len(of_task) * of_task.var() * 198 / squares
+        variances.append((squares + 2) / 200 * (share + 2) / (n + 1) / n / 4)
+    freedom = sum(variances) ** 2 / (variances[0] ** 2 / 41 + variances[1] ** 2 / 161)
     half = student(freedom).ppf(0.95) * np.sqrt(sum(variances))
     assert contrast(*sides(table)).half(LEVEL) == pytest.approx(half)
 
@@ -195,3 +196,62 @@ def test_estimates_tracks_and_ranks_give_the_same_interval_of_a_model():
     assert str(estimates).count("In general") > 1
     ends = estimates.to_frame()[["model_low", "model_high"]].to_numpy().tolist()
     assert ends == [[point.as_model.low, point.as_model.high] for point in points]
+
+
+def t_half(apart):
+    return student(len(apart) - 1).ppf(0.95) * apart.std(ddof=1) / np.sqrt(len(apart))
+
+
+@pytest.mark.parametrize("n_run", [10, 45, 60])
+def test_scores_between_0_and_1_have_the_width_of_the_usual_t_test(n_run):
+    """Two more items that differ by the whole scale, made for right and wrong, give × 2.5 to 6."""
+    rng, items = np.random.default_rng(2), [f"i{at}" for at in range(60)]
+    rows = np.clip(rng.normal(0.6, 0.2, 60) + rng.normal(0, 0.04, (2, 60)), 0, 1)
+    table = from_arrays(rows, models=["a", "b"], items=items)
+    evaluation = Evaluation(table.benchmark, "random", n_run, ["a", "b"])
+    for target, asked in evaluation.ask().items():
+        row = dict(zip(items, rows["ab".index(target)].tolist(), strict=True))
+        evaluation.tell(target, {item: row[item] for item in asked})
+    at = evaluation.record.answers("a").items
+    found = fewbench.versus((evaluation, "a"), (evaluation, "b"))
+    half = (found.interval.high - found.interval.low) / 2
+    assert half == pytest.approx(t_half((rows[0] - rows[1])[at]), rel=0.02)
+    gate = fewbench.gate((evaluation, "a"), not_below=(evaluation, "b"))
+    assert gate.checks[0].interval == found.interval
+    if n_run == 60:
+        whole = fewbench.versus("a", "b", scores=table).interval
+        assert dict(whole) == pytest.approx(dict(found.interval))
+        assert [place.tied_with for place in fewbench.rank(table).targets] == [("b",), ("a",)]
+
+
+def test_the_prior_of_a_macro_average_counts_once():
+    """Once a task, it makes the interval of these very unequal tasks 4 times as wide."""
+    rng, sizes = np.random.default_rng(3), (300, 80, 10, 5, 2)
+    rows = rng.binomial(5, rng.random(sum(sizes)), (2, sum(sizes))) / 5
+    tasks = np.repeat(list("vwxyz"), sizes)
+    table = from_arrays(rows, models=["a", "b"], tasks=tasks.tolist()).averaged("macro")
+    apart = rows[0] - rows[1]
+    variance = sum(apart[tasks == task].var(ddof=1) / (tasks == task).sum() for task in "vwxyz")
+    assert contrast(*sides(table)).standard_error < 1.8 * np.sqrt(variance) / 5
+
+
+@pytest.mark.parametrize(("differ", "most"), [(0.03, 1.0), (0.1, 0.98), (0.25, 0.93)])
+def test_a_baseline_in_full_makes_no_interval_wider(differ, most):
+    """By the estimate's own interval, moved, it is 1.3 times as wide where 3% differ."""
+    rng, items, ratios = np.random.default_rng(4), [f"i{at}" for at in range(400)], []
+    for seed in range(8):
+        rows = np.tile(rng.random(400) < 0.6, (2, 1)) * 1.0
+        rows[0] = np.where(rng.random(400) < differ, 1 - rows[0], rows[0])
+        table, widths = from_arrays(rows, models=["a", "b"], items=items), []
+        for base, targets in ((table.benchmark, ["a", "b"]), (table.take(models=[1]), ["a"])):
+            evaluation = Evaluation(base, "random", 80, targets, seed)
+            for target, asked in evaluation.ask().items():
+                row = dict(zip(items, rows["ab".index(target)].tolist(), strict=True))
+                evaluation.tell(target, {item: row[item] for item in asked})
+            other = (evaluation, "b") if "b" in targets else "b"
+            found = fewbench.versus((evaluation, "a"), other)
+            assert found.difference == pytest.approx(found.score_a - found.score_b)
+            widths.append(found.interval.high - found.interval.low)
+        ratios.append(widths[1] / widths[0])
+    assert max(ratios) <= 1.005
+    assert np.mean(ratios) < most

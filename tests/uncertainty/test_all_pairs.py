@@ -71,3 +71,20 @@ def test_large_tables_are_read_in_blocks(monkeypatch):
     monkeypatch.setattr("fewbench._blocks.CELLS", 100)
     parts = all_pairs(table, table.full_scores())
     np.testing.assert_allclose(whole.variance, parts.variance, rtol=1e-12)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_runs_of_one_model_on_unequal_passages_are_told_apart_no_more_often(average):
+    """By C / (C - 1) and C - 1 degrees of freedom, in .14 (micro) and .21 (macro)."""
+    rng, verdicts = np.random.default_rng(1), []
+    for _ in range(150):
+        chances = rng.dirichlet(np.full(15, 0.7))
+        cluster_of = np.sort(rng.choice(15, 300, p=chances))
+        passages = rng.normal(size=15)[cluster_of] + rng.normal(0, 1.5, (4, 15))[:, cluster_of]
+        cells = (rng.logistic(size=(4, 300)) < passages).astype(float)
+        tasks = [f"task-{at // 180}" for at in range(300)]
+        table = fewbench.from_arrays(cells, models=list("abcd"), tasks=tasks).averaged(average)
+        table = table.changed(items=table.items.assign(cluster=[f"p{at}" for at in cluster_of]))
+        p_values = all_pairs(table, table.full_scores()).p_values
+        verdicts += [p_values[0, 1] < 0.1, p_values[2, 3] < 0.1]
+    assert np.mean(verdicts) < 0.107 + 2 * np.sqrt(0.1 * 0.9 / 300)

@@ -16,6 +16,7 @@ from fewbench.uncertainty.all_pairs import all_pairs
 from fewbench.uncertainty.contrast import (
     Contrast,
     PairedAnswers,
+    beside_known,
     common_answers,
     error_correlation,
     look_factor,
@@ -57,8 +58,27 @@ def contrast(
         questions = _in_common(one, other).of_full_score(fixed_items=fixed_items)
     elif not fixed_items:  # a number
         questions = of_one_score(one.scores, one.items, one.answers.scores[0], one.score)
-    return Contrast(
-        one.score, other.score, _correlation(one, other), wider, _paired(one, other), questions
+    correlation, paired = _correlation(one, other), _paired(one, other)
+    return Contrast(*_scores(one, other), correlation, wider, paired, questions)
+
+
+def _scores(one: Operand, other: Operand) -> tuple[Uncertainty | float, Uncertainty | float]:
+    """Return both scores; that of a random sample as it is beside a known model."""
+    if other.evaluation is not None and one.evaluation is None:
+        second, first = _scores(other, one)
+        return first, second
+    score, known = one.score, other.answers
+    is_plain = one.evaluation is not None and one.evaluation.scores.counts_equally
+    is_whole = other.is_of_table and len(known.items) == other.scores.n_items
+    if not (isinstance(score, Uncertainty) and is_plain and is_whole and _is_random(score)):
+        return score, other.score
+    return beside_known(score, one.answers, known.scores[0]), other.score
+
+
+def _is_random(score: Uncertainty) -> bool:
+    """Whether the answers are a simple random sample."""
+    return (
+        score.sample is not None and not np.ptp(score.sample.chances) and score.kind != "held-out"
     )
 
 
@@ -140,14 +160,21 @@ def _correlation(first: Operand, other: Operand) -> float:
 
 
 def _paired(first: Operand, other: Operand) -> PairedAnswers | None:
-    if first.evaluation is None or other.evaluation is None:
+    evaluation, copies = first.evaluation or other.evaluation, None
+    if evaluation is None:
         return None
-    return paired_answers(first.answers, other.answers, first.evaluation.scores.item_weights)
+    if first.evaluation is None or other.evaluation is None:
+        # Beside a known model, the errors on held-out sources hold for near copies, too.
+        side = other if first.evaluation is None else first
+        if not isinstance(side.score, Uncertainty) or side.score.kind != "held-out":
+            return None
+        copies = 0.0
+    return paired_answers(first.answers, other.answers, evaluation.scores.item_weights, copies)
 
 
 def _paired_by_task(first: Operand, other: Operand) -> "list[PairedAnswers | None]":
     paired = _paired(first, other)
-    if paired is None or first.evaluation is None:
+    if paired is None or first.evaluation is None or other.evaluation is None:
         return [None] * len(first.tasks)
     return [
         paired_answers(first.answers, other.answers, weights, paired.copies)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -59,6 +59,38 @@ class Place(Frozen):
     items_run: int
 
 
+class Foremost(Frozen):
+    """What is expected of a model that was chosen for its score, the highest of several.
+
+    Attributes
+    ----------
+    target : str
+    score, interval
+        On the user's scale; drawn towards the others by as much as the score is high by luck.
+    """
+
+    target: str
+    score: float
+    interval: Interval
+
+    @classmethod
+    def of(cls, target: str, found: Sequence[float], scale: Scale) -> Self:
+        """Return it from a score and the ends of its interval in [0, 1]."""
+        score, *ends = found
+        interval = Interval.between(scale.from_unit(tuple(ends)))
+        return cls(target=target, score=float(scale.from_unit(score)), interval=interval)
+
+    def sentence(self, score: float, number: int, unit: Unit, *, fixed_items: bool) -> str:
+        """Return it in words, or nothing if it is the score that was seen, of so many models."""
+        if unit.score(self.score) == unit.score(score):
+            return ""
+        return (
+            f"As the highest of {number:,} scores, that of {self.target} is partly luck: expect "
+            f"{unit.score(self.score)} ({unit.scores(self.interval)}) "
+            f"{'on these items' if fixed_items else 'in general'}."
+        )
+
+
 class Ranked(Place):
     """A target's place in the order by full scores.
 
@@ -105,6 +137,8 @@ class Ranking(Shown, Frozen):
     level : float
     top : int
         How many best targets are wanted.
+    chosen : Foremost
+        What is expected of the first target, as the best of all.
     fixed_items : bool
         Whether intervals, ranges and probabilities are about exactly these items, of these runs. If
         not, they are about the models, on questions like these and if they run again.
@@ -136,6 +170,7 @@ class Ranking(Shown, Frozen):
     average: Average
     level: float
     top: int
+    chosen: Foremost
     fixed_items: bool = False
     is_settled: bool
     is_decidable: bool = True
@@ -176,6 +211,9 @@ class Ranking(Shown, Frozen):
         else:
             seen = f"{some(leading, quotes=False)} score best"
         lesser, would = [self._finding()], "would not" if is_estimated else "do not"
+        seen_score = self.targets[0].score
+        if luck := self.chosen.sentence(seen_score, n, unit, fixed_items=self.fixed_items):
+            lesser.append(luck)
         if not self.is_settled and not self.is_decidable:
             lesser.append(
                 f"Even all {counted(self.items_total, 'item')} {would} decide it; more such "

@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
-from fewbench.decide.allocation import chances_of_top
+from fewbench.decide.allocation import Outlook, chances_of_top
 from fewbench.decide.joint import JointVerdicts, joint_verdicts
-from fewbench.decide.rank_result import Place, Ranked
+from fewbench.decide.rank_result import Foremost, Place, Ranked
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale
 from fewbench.uncertainty.bounds import EXACT
@@ -71,6 +71,14 @@ class Standings:
     @cached_property
     def _chances(self) -> FloatArray:
         return chances_of_top(self.estimates, self.errors, 1)
+
+    def chosen(self, scale: Scale) -> Foremost:
+        """Return what is expected of the first model, which was chosen for its score."""
+        outlook, ends = Outlook.of(self.estimates, self.errors), self.intervals[0]
+        assert ends is not None  # a full score is never unknown
+        score = float(self.estimates[0])
+        found = outlook.scores[0], *outlook.interval(0, score, ends, self.level)
+        return Foremost.of(self.names[0], found, scale)
 
     def places(self, scale: Scale) -> tuple[Place, ...]:
         """Return each model's place, with scores on the user's scale."""

@@ -5,20 +5,23 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from fewbench._names import some
-from fewbench._types import FloatArray
+from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
 from fewbench.algorithms import ties
-from fewbench.decide.allocation import chances_of_top
+from fewbench.decide.allocation import Outlook, chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
 from fewbench.decide.differences import contrast, judged, score_interval
+from fewbench.decide.joint import EQUAL
 from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
+from fewbench.decide.rank_result import Foremost
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track
 from fewbench.errors import EvaluationError
@@ -147,6 +150,8 @@ class _Tracker:
         """Return the result."""
         scale = self.scores.scale
         chances, needed = self._chances(), self._needed(half_width, change)
+        # Where all are as likely, the highest score.
+        best = int(ties.argmax(np.where(chances >= chances.max() - EQUAL, self.estimates, -1.0)))
         points = []
         for at, checkpoint in enumerate(self.run.checkpoints):
             side = self._own(at)
@@ -174,7 +179,8 @@ class _Tracker:
             fixed_items=self.fixed_items,
             points=tuple(points),
             changes=self._changes(),
-            best=self.names[int(ties.argmax(chances))],
+            best=self.names[best],
+            chosen=self._chosen(best),
             items_needed=needed,
             is_findable=needed is not None or change is None or not self._partial,
             items_total=self.scores.n_items,
@@ -192,17 +198,35 @@ class _Tracker:
     def _contrast(self, before: int, after: int) -> Contrast:
         return contrast(self.operands[after], self.operands[before], fixed_items=self.fixed_items)
 
-    def _chances(self) -> FloatArray:
-        """Return the probability of each checkpoint to be the best."""
+    @cached_property
+    def _contenders(self) -> tuple[IntArray, FloatArray]:
+        """The checkpoints that may be the best, and standard errors of their differences."""
         order = ties.argsort(-self.estimates)[:CONTENDERS]
         errors = np.zeros((len(order), len(order)))
         for i, j in itertools.combinations(range(len(order)), 2):
             errors[i, j] = errors[j, i] = self._contrast(
                 int(order[i]), int(order[j])
             ).standard_error
+        return order, errors
+
+    def _chances(self) -> FloatArray:
+        """Return the probability of each checkpoint to be the best."""
+        order, errors = self._contenders
         chances = np.zeros(len(self.names))
         chances[order] = chances_of_top(self.estimates[order], errors, 1)
         return chances
+
+    def _chosen(self, best: int) -> Foremost:
+        """Return what is expected of the best checkpoint, which was chosen for its score."""
+        (order, errors), side = self._contenders, self.operands[best]
+        outlook, at = (
+            Outlook.of(self.estimates[order], errors),
+            int(np.flatnonzero(order == best)[0]),
+        )
+        ends = score_interval(side, self.level, fixed_items=self.fixed_items)
+        assert ends is not None  # a full score is never unknown
+        interval = outlook.interval(at, float(self.estimates[best]), ends, self.level)
+        return Foremost.of(self.names[best], (outlook.scores[at], *interval), self.scores.scale)
 
     def _pairs(self) -> list[tuple[int, int]]:
         """Return the changes to judge, earlier first; the last may be from the best before.

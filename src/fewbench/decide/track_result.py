@@ -8,6 +8,7 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
 from fewbench.decide.differences import frame_of
+from fewbench.decide.rank_result import Foremost
 from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit
@@ -95,6 +96,8 @@ class Track(Shown, Frozen):
         before; and the last one against the first and against the best before it.
     best : str
         The checkpoint that is most probably the best.
+    chosen : Foremost
+        What is expected of this one, as the best of all.
     items_needed : int or None
         Items that the next checkpoint needs for the wanted half width or change.
     is_findable : bool
@@ -114,6 +117,7 @@ class Track(Shown, Frozen):
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
     best: str
+    chosen: Foremost
     items_needed: int | None = None
     is_findable: bool = True
     items_total: int
@@ -204,7 +208,9 @@ class Track(Shown, Frozen):
         else:
             seen = f"{names} score {estimated}{shown[0]} each"
             found = f"they are the best with probability {shown[1]} each"
-        lesser = []
+        n = len(self.points)
+        luck = self.chosen.sentence(best.score, n, unit, fixed_items=self.fixed_items)
+        lesser = [luck] if luck else []
         if last.checkpoint not in leading:
             ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
             score = unit.score(last.score)

@@ -67,7 +67,8 @@ class Margins:
     ) -> None:
         self._backtest, self._least = backtest, min(budgets)
         n_items = backtest.scores.n_items
-        variance = (n_items * backtest.pair_variance + EXTRA) / (n_items + 1)
+        extra = EXTRA * (1.0 if backtest.scores.is_binary else backtest.pair_variance)
+        variance = (n_items * backtest.pair_variance + extra) / (n_items + 1)
         self._questions = None if fixed_items else Questions(variance / n_items, n_items - 1.0)
         by_budget = {n: _pairs(backtest, name, n) for n in budgets if name != RANDOM}
         self._pairs = {n: pairs for n, pairs in by_budget.items() if pairs is not None}

@@ -3,11 +3,12 @@
 Two models that ran all items differ by the mean of their items' differences, d. Its variance for
 other questions of the kind and another run is
 
-    S^2 / N,   S^2 = (sum (d - mean d)^2 + 2) / (N + 1)
+    S^2 / N,   S^2 = (sum (d - mean d)^2 + 2 s0^2) / (N + 1)
 
-(see `questions`; where items belong together, also `clustered`). For all pairs, sum d^2 =
-sum y_i^2 + sum y_j^2 - 2 sum y_i y_j: one product of the table with itself. Where models lack
-items, the n items that both ran say how far d varies, and the variance is
+(see `questions`, also for s0^2, which is 1 for right and wrong answers; where items belong
+together, also `clustered`). For all pairs, sum d^2 = sum y_i^2 + sum y_j^2 - 2 sum y_i y_j: one
+product of the table with itself. Where models lack items, the n items that both ran say how far d
+varies, and the variance is
 
     S^2 / n + (D - mean d)^2
 
@@ -25,10 +26,16 @@ from fewbench._blocks import blocks, by_rows, total
 from fewbench._types import FloatArray, IntArray
 from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import DIGITS, ONE_SIGMA
-from fewbench.uncertainty.questions import EXTRA, TINY
+from fewbench.uncertainty.questions import (
+    TINY,
+    added_by_clusters,
+    joined_tasks,
+    task_terms,
+    variance_by_task,
+)
 
-FEWEST = 2
-"""Common items of a task, below which all items say how far differences vary."""
+COMPARED = 1024
+"""Items, about, whose scores are compared to see how often two models differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,35 +99,30 @@ def all_pairs(
     >>> pairs.difference.round(2).tolist(), pairs.p_values.round(2).tolist()
     ([[0.0, 0.33], [-0.33, 0.0]], [[1.0, 0.39], [0.39, 1.0]])
     """
-    weights, everything = scores.item_weights, np.arange(scores.n_items)
-    parts, is_macro = [everything], scores.average == "macro"
+    weights, is_macro = scores.item_weights, scores.average == "macro"
+    part_of = np.zeros(scores.n_items, dtype=np.intp)
     if is_macro:  # tasks are fixed, so each varies about its own mean
-        parts = [np.flatnonzero(scores.task_of == at) for at in range(len(scores.tasks))]
-    mean, variance, of_freedom = np.zeros((3, scores.n_models, scores.n_models))
-    for items in parts:
-        common, w = _common(scores, items, weights[items]), weights[items]
-        freedom = np.maximum(common.count - 1.0, 1.0)
-        of_items = (common.squares + EXTRA / len(parts)) / (
-            freedom if is_macro else common.count + 1
-        )
-        if is_macro and (common.count < FEWEST).any():
-            whole = _common(scores, everything, np.ones(scores.n_items))
-            of_all = (whole.squares + EXTRA) / (whole.count + 1)
-            of_items = np.where(common.count < FEWEST, of_all, of_items)
-        share = float(w.sum())
+        part_of = joined_tasks(np.bincount(scores.task_of))[scores.task_of]
+    mean, squares, sums = np.zeros((1, 1)), np.zeros((1, 1)), list[FloatArray]()
+    for part in range(part_of.max() + 1):
+        items = np.flatnonzero(part_of == part)
+        w = weights[items]
+        common, share = _common(scores, items, w), float(w.sum())
         load = share**2 * common.load
+        squares = squares + common.squares * load / np.maximum(common.count, 1.0)
         if fixed_items:
             load = np.where(common.count < len(items), np.maximum(load - w @ w, 0.0), 0.0)
-        mean += share * common.mean
-        variance += of_items * load
-        of_freedom += (of_items * load) ** 2 / freedom
-    # Satterthwaite 1946; of one part, its own.
-    together = np.divide(variance**2, of_freedom, where=of_freedom > 0, out=np.ones_like(mean))
+        mean = mean + share * common.mean
+        moments = common.squares, common.whole, common.differing
+        sums = _added(sums, task_terms(common.count, load, *moments))
+    variance, freedom = variance_by_task(sums)
+    if not is_macro:
+        freedom = np.maximum(common.count - 1.0, 1.0) + np.zeros_like(variance)
     if scores.cluster_of is not None:
-        more, together = _of_clusters(scores, scores.cluster_of)
         # Missing items leave fewer clusters' items; without any, these items have no error.
-        times = scores.n_items / _count(scores) - fixed_items
-        variance = np.maximum(variance, more * times)
+        times = scores.n_items / _count(scores)
+        more, freedom = _of_clusters(scores, scores.cluster_of, squares / times)
+        variance += more * (times - fixed_items)
     difference = np.round(estimates[:, None] - estimates, DIGITS)
     moved = np.round(difference - mean, DIGITS)
     filled = moved**2
@@ -128,22 +130,23 @@ def all_pairs(
         blocks_of_both = of_blocks[:, None] + of_blocks
         np.fill_diagonal(blocks_of_both, 0.0)
         filled = np.where(blocks_of_both > 0, blocks_of_both, filled)
-    return AllPairs(difference, variance + filled, together)
+    variance = variance + filled
+    np.fill_diagonal(variance, 0.0)  # a model does not differ from itself
+    return AllPairs(difference, variance, freedom)
 
 
-def _of_clusters(scores: Scores, cluster_of: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the variances where items belong together, and degrees of freedom, as `clustered`.
-
-    C / (C - 1) sum_c (sum_c w (d - mean d))^2, with missing cells filled.
-    """
-    weights = scores.item_weights
+def _of_clusters(
+    scores: Scores, cluster_of: IntArray, of_items: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what clusters add to the variances, and degrees of freedom, missing cells filled."""
+    weights, is_macro = scores.item_weights, scores.average == "macro"
+    _, cluster_of = np.unique(cluster_of, return_inverse=True)
     order = np.argsort(cluster_of, kind="stable")
     begin = np.flatnonzero(np.diff(cluster_of[order], prepend=-1))
-    n_clusters = len(begin)
 
     def sums(cells: FloatArray) -> FloatArray:
         mean = (cells @ weights)[:, None]
-        if scores.average == "macro":
+        if is_macro:
             mean = scores.task_means(cells)[:, scores.task_of]
         parts = weights * (cells - mean)
         return np.asarray(np.add.reduceat(parts[:, order], begin, axis=1))
@@ -151,8 +154,7 @@ def _of_clusters(scores: Scores, cluster_of: IntArray) -> tuple[FloatArray, Floa
     of_models = by_rows(scores.filled_cells, sums)
     squares = (of_models**2).sum(axis=1)
     apart = np.maximum(squares[:, None] + squares - 2 * (of_models @ of_models.T), 0.0)
-    correction = n_clusters / (n_clusters - 1) if n_clusters > 1 else 1.0
-    return correction * apart, np.full_like(apart, max(n_clusters - 1.0, 1.0))
+    return added_by_clusters(apart, of_items, weights, cluster_of, scores.task_of * is_macro)
 
 
 def _count(scores: Scores) -> FloatArray:
@@ -167,14 +169,17 @@ def _count(scores: Scores) -> FloatArray:
 class _Common:
     """What the items show that both models of a pair ran; arrays of (models, models) or (1, 1).
 
-    `mean` is the weighted mean of their differences d, `squares` is
-    n sum w^2 (d - mean)^2 / sum w^2, and `load` is sum w^2 / (sum w)^2.
+    `mean` is the weighted mean of their differences d, `load` is sum w^2 / (sum w)^2. `squares`,
+    `whole` and `differing` are n / sum w^2 times the sums of w^2 (d - mean)^2, of w^2 d^2, and of
+    w^2 where d is not 0.
     """
 
     count: FloatArray
     mean: FloatArray
-    squares: FloatArray
     load: FloatArray
+    squares: FloatArray
+    whole: FloatArray
+    differing: FloatArray
 
 
 def _common(scores: Scores, items: IntArray, weights: FloatArray) -> _Common:
@@ -183,13 +188,34 @@ def _common(scores: Scores, items: IntArray, weights: FloatArray) -> _Common:
         _sums(scores.cells[:, items[part]], w[part], has_missing=scores.has_missing)
         for part in blocks(len(items), scores.n_models)
     )
-    count, weight, load, first, second, squares, products = reduce(
-        lambda sums, more: [a + b for a, b in zip(sums, more, strict=True)], blocks_of_items
-    )
+    count, weight, load, first, second, own, products = reduce(_added, blocks_of_items)
     mean = (first - first.T) / np.maximum(weight, TINY)
-    spread = squares + squares.T - 2 * products - 2 * mean * (second - second.T) + mean**2 * load
-    scaled = np.maximum(spread, 0.0) * count / np.maximum(load, TINY)
-    return _Common(count, mean, scaled, load / np.maximum(weight, TINY) ** 2)
+    whole = own + own.T - 2 * products
+    squares = np.maximum(whole - 2 * mean * (second - second.T) + mean**2 * load, 0.0)
+    squares, whole = (count * each / np.maximum(load, TINY) for each in (squares, whole))
+    differing = whole
+    if not scores.is_binary:
+        differing = np.maximum(whole, count * _differing(scores, items, w**2))
+    return _Common(count, mean, load / np.maximum(weight, TINY) ** 2, squares, whole, differing)
+
+
+def _differing(scores: Scores, items: IntArray, squares: FloatArray) -> FloatArray:
+    """Return the share of items on which the scores of two models differ, by squared weights.
+
+    Of large tables every few items say it: the more models differ, the less it counts.
+    """
+    some = slice(None, None, -(-scores.n_items // COMPARED))
+    y, squares = np.round(scores.cells[:, items[some]], DIGITS), squares[some]
+    run, shares = ~np.isnan(y), np.zeros((len(y), len(y)))
+    for row in range(len(y) - 1):
+        both = run[row + 1 :] & run[row]
+        apart = both & (y[row + 1 :] != y[row])
+        shares[row, row + 1 :] = (apart @ squares) / np.maximum(both @ squares, TINY)
+    return shares + shares.T
+
+
+def _added(sums: list[FloatArray], more: list[FloatArray]) -> list[FloatArray]:
+    return [a + b for a, b in zip(sums, more, strict=True)] if sums else more
 
 
 def _sums(cells: FloatArray, w: FloatArray, *, has_missing: bool) -> list[FloatArray]:

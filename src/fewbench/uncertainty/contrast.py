@@ -27,7 +27,7 @@ those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -35,8 +35,8 @@ import numpy as np
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.methods.base import Answers
 from fewbench.uncertainty.held_out import HeldOut, equal_weights, looks_of
-from fewbench.uncertainty.intervals import TINY, Uncertainty, student
-from fewbench.uncertainty.questions import EXTRA, Questions, variance_of
+from fewbench.uncertainty.intervals import TINY, Uncertainty, around, student
+from fewbench.uncertainty.questions import EXTRA, Questions, usual_of, variance_of
 
 PATIENCE = 0.25
 """Exponent of the looks' bounds, of the share of all answers."""
@@ -69,6 +69,8 @@ class PairedAnswers:
     copies : float
         How far the targets count as near copies: 1 where they differ on up to 7% of the items, 0
         from 10% on.
+    is_binary : bool
+        Whether they differ by right and wrong answers, or not at all.
     """
 
     difference: float
@@ -76,6 +78,7 @@ class PairedAnswers:
     most: float
     freedom: float
     copies: float
+    is_binary: bool
 
     def halves(self, difference: float, level: float) -> tuple[float, float]:
         """Return the half widths of an interval around another estimate of the difference.
@@ -105,15 +108,15 @@ def paired_answers(
 
     None if they share less than half of a target's items, or none.
 
-    The standard error counts two more items on which they differ, as Agresti & Min 2005 do
-    (Biometrics 61(2)), and shrinks as fewer items are left to differ on:
+    The standard error counts two more items on which they differ (`questions.variance_of`), and
+    shrinks as fewer items are left to differ on:
 
-        s^2 = (sum (d - mean d)^2 + 2) / (n + 1) (1/n - 1/N)
+        s^2 = (sum (d - mean d)^2 + 2 s0^2) / (n + 1) (1/n - 1/N)
 
     Chosen items may hide where two targets differ. As an upper limit, four more items count, and
     the error is that of the mean over the items left, as if all of the score hung on these:
 
-        (sum (d - mean d)^2 + 4) / (n + 1) (1/n + 1/(N - n))
+        (sum (d - mean d)^2 + 4 s0^2) / (n + 1) (1/n + 1/(N - n))
 
     Parameters
     ----------
@@ -141,11 +144,53 @@ def paired_answers(
     if copies is None:
         low, high = COPIES
         copies = min(max((high - float(np.abs(apart).mean())) / (high - low), 0.0), 1.0)
+    is_binary = bool(np.isin(np.abs(apart), (0.0, 1.0)).all())
     apart = apart * weights[items] * size / weights.sum()
     error = math.sqrt(variance_of(apart) * (1 / n - 1 / size))
     left = max(size - n, 1)
     most = math.sqrt(variance_of(apart, extra=2 * EXTRA) * (1 / n + 1 / left))
-    return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies)
+    return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies, is_binary)
+
+
+def beside_known(score: Uncertainty, answers: Answers, known: FloatArray) -> Uncertainty:
+    """Return the score of a random sample, beside a model whose answers to all items are known.
+
+    The pairs on the common items and the other items of the known model say both how the two
+    differ. By regression (Cochran 1977, "Sampling Techniques", section 7.3), with the known model's
+    answers x, and X their mean over all N items:
+
+        mean y - b (mean x - X)
+        (sum (y - b x - mean)^2 + 2 s0^2 ((1 + b) / 2)^2) / (n + 1) (1/n - 1/N)
+
+    b = 1 counts the pairs alone, b = 0 the mean answers. As if two more items had b = 1, so that
+    equal answers show no difference. The variance is never larger than that of the pairs alone.
+
+    Parameters
+    ----------
+    score : Uncertainty
+    answers : Answers
+        A simple random sample, in one row.
+    known : ndarray, shape (items,)
+
+    Examples
+    --------
+    >>> plain = Uncertainty(0.5, "exact", lambda _: 0.0, lambda _: (0.0, 1.0), 0.0, 1.0)
+    >>> known, items = np.tile([1.0, 1.0, 1.0, 0.0], 50), np.arange(100)
+    >>> paired = beside_known(plain, Answers(items[1:], known[None, 1:100]), known)
+    >>> round(paired.estimate, 3), round(paired.half(0.9), 3)
+    (0.75, 0.017)
+    """
+    y, x, n, n_items = answers.scores[0], known[answers.items], len(answers.items), len(known)
+    squares, prior = n * float(np.var(x)), EXTRA * float(np.var(known))
+    crossed = float((x - x.mean()) @ (y - y.mean()))
+    b = min(max((crossed + prior) / max(squares + prior, TINY), 0.0), 1.0)
+    estimate = float(y.mean()) - b * float(x.mean() - known.mean())
+    # An item on which the two differ adds 1 and -b to the residuals, about their mean.
+    extra = EXTRA * usual_of(y - x) * ((1 + b) / 2) ** 2
+    variance = (n * float(np.var(y - b * x)) + extra) / (n + 1) * (1 / n - 1 / n_items)
+    half = student(math.sqrt(variance), max(n - 1.0, 1.0))
+    estimate = min(max(estimate, score.least), score.most)
+    return replace(score, estimate=estimate, kind="sampled", half=half, ends=around(estimate, half))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +206,8 @@ class Contrast:
     wider : float
         Factor of the half width, for one of several looks.
     paired : PairedAnswers, optional
-        For two targets that answered the same items.
+        For two targets that answered the same items, or one whose items a method chose beside a
+        known model.
     questions : Questions, optional
         The error beside that of the items that were not run: of the choice of questions and of
         another run, and of cells that were filled in. None for a difference on exactly these items.
@@ -177,8 +223,16 @@ class Contrast:
     @cached_property
     def difference(self) -> float:
         """The difference of the estimates."""
-        ends = [side.estimate if isinstance(side, Uncertainty) else side for side in self._sides]
-        return round(float(ends[0] - ends[1]), DIGITS)
+        first, other = self.scores
+        return round(first - other, DIGITS)
+
+    @property
+    def scores(self) -> tuple[float, float]:
+        """The two scores."""
+        first, other = (
+            side.estimate if isinstance(side, Uncertainty) else side for side in self._sides
+        )
+        return float(first), float(other)
 
     @property
     def _sides(self) -> tuple[Uncertainty | float, Uncertainty | float]:
@@ -230,8 +284,17 @@ class Contrast:
             of_random, of_chosen = self.paired.halves(self.difference, level)
             if self.kind == "held-out":
                 half = min(half, of_chosen)
+            elif self._are_even and not self.paired.is_binary:
+                # Items that differ by the whole scale, above, are too much for other scores.
+                half = min(half, of_random)
             half = max(half, self.paired.copies * of_random)
         return half + sum(side.open for side in self._sides if isinstance(side, Uncertainty))
+
+    @cached_property
+    def _are_even(self) -> bool:
+        """Whether both targets ran a sample in which each item had the same chance."""
+        samples = [side.sample for side in self._sides if isinstance(side, Uncertainty)]
+        return all(sample is not None and not np.ptp(sample.chances) for sample in samples)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the difference.
@@ -262,18 +325,23 @@ class Contrast:
     def ends_of_items(self, level: float) -> tuple[float, float]:
         """Return the interval of the difference on exactly these items."""
         first, other = self._sides
-        if isinstance(first, Uncertainty) and not isinstance(other, Uncertainty):
+        by_ends = self.paired is None  # of the one side that is not known, which may be exact
+        if by_ends and isinstance(first, Uncertainty) and not isinstance(other, Uncertainty):
             low, high = _widened(first, self.wider, level)
             return low - other, high - other
-        if isinstance(other, Uncertainty) and not isinstance(first, Uncertainty):
+        if by_ends and isinstance(other, Uncertainty) and not isinstance(first, Uncertainty):
             low, high = _widened(other, self.wider, level)
             return first - high, first - low
-        if not isinstance(first, Uncertainty) or not isinstance(other, Uncertainty):
+        if self.is_known:
             return self.difference, self.difference
         half = self.wider * self.half_of_items(level)
+        (least, most), (other_least, other_most) = (
+            (side.least, side.most) if isinstance(side, Uncertainty) else (side, side)
+            for side in (first, other)
+        )
         return (
-            max(first.least - other.most, self.difference - half),
-            min(first.most - other.least, self.difference + half),
+            max(least - other_most, self.difference - half),
+            min(most - other_least, self.difference + half),
         )
 
     @cached_property

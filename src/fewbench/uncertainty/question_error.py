@@ -21,11 +21,12 @@ from fewbench.uncertainty.questions import (
     Questions,
     clustered,
     disagreement_ratio,
+    from_end,
     nearest,
     predicted_disagreement,
     questions_by_task,
+    variance_of,
     variance_of_chosen,
-    variance_of_sample,
     variance_of_score,
     variance_without_pairs,
 )
@@ -78,11 +79,11 @@ class CommonAnswers:
                 task_of = self.scores.task_of
                 by_task = np.bincount(task_of, weights**2).astype(np.float64)
                 return questions_by_task(self.apart, task_of[self.items], by_task, loads)
-            return Questions(variance_of_sample(self.apart, loads) * squares, freedom)
+            return Questions(variance_of(self.apart, loads) * squares, freedom)
         if self._predicted is None:
             variance = variance_without_pairs(a, b)
             if len(self.items):
-                variance = variance_of_sample(self.apart, weights[self.items] ** 2)
+                variance = variance_of(self.apart, weights[self.items] ** 2)
             return Questions(variance * squares, freedom)
         variance = variance_of_chosen(self.apart, self.items, self._predicted, a - b, weights)
         return Questions(self._at_least(variance, self.apart) * squares, freedom)
@@ -100,13 +101,13 @@ class CommonAnswers:
         apart, (a, b) = self.apart[inside], self.estimates[:, 1 + task].tolist()
         loads = self._loads(weights)
         if len(apart) and loads is not None:
-            variance = variance_of_sample(apart, loads[inside])
+            variance = variance_of(apart, loads[inside])
             return Questions(variance * squares, max(len(apart) - 1.0, 1.0))
         freedom = max((len(self.items) or self.fewest) - 1.0, 1.0)
         if self._predicted is None:
             variance = variance_without_pairs(a, b)
             if len(apart):
-                variance = variance_of_sample(apart, weights[self.items[inside]] ** 2)
+                variance = variance_of(apart, weights[self.items[inside]] ** 2)
             return Questions(variance * squares, freedom)
         # The few items of a task do not show how often two models differ; all items together do.
         variance = variance_of_chosen(
@@ -125,7 +126,7 @@ class CommonAnswers:
         """
         if self.scores.whole.n_models >= NEAREST or not len(apart):
             return variance
-        return max(variance, variance_of_sample(apart, np.ones(len(apart))))
+        return max(variance, variance_of(apart))
 
     def _loads(self, weights: FloatArray) -> FloatArray | None:
         if self.chances is None:
@@ -175,13 +176,9 @@ def clustered_error(
     if scores.cluster_of is None or len(items) < 2:
         return error
     used = weights[items] / weights[items].sum()
-    if scores.average == "macro":
-        task_of, n_tasks = scores.task_of[items], len(scores.tasks)
-        totals = np.bincount(task_of, used, n_tasks)
-        means = np.bincount(task_of, used * values, n_tasks) / np.maximum(totals, TINY)
-        values = values - means[task_of]
-    n_items = int((weights > 0).sum())
-    return clustered(error, values, used, scores.cluster_of[items], n_items)
+    is_macro, n_items = scores.average == "macro", int((weights > 0).sum())
+    _, task_of = np.unique(scores.task_of[items] * is_macro, return_inverse=True)
+    return clustered(error, values, used, scores.cluster_of[items], task_of, n_items)
 
 
 def of_one_score(
@@ -236,7 +233,7 @@ def _of_one_score(
     whole, n_items = scores.whole, 1 / squares
     if is_random and by_task:
         of_tasks = np.bincount(scores.task_of, weights**2).astype(np.float64)
-        error = questions_by_task(answers, scores.task_of[items], of_tasks)
+        error = questions_by_task(from_end(answers), scores.task_of[items], of_tasks)
         return Questions(error.variance, max(n_items - 1.0, 1.0), estimate)
     if not is_binary and not is_random and whole.n_models >= 2 and whole.chosen is None:
         # What chosen items show is not how scores vary over all of them.
