@@ -34,7 +34,7 @@ def results():
         ),
         "evaluation": (evaluation, (1, 4), "at most 6 items"),
         "estimate": (estimates["new"], (4, 7), "5 of 60 items"),
-        "estimates": (estimates, (1, 10), "new"),
+        "estimates": (estimates, (1, 12), "new"),
         "comparison": (compared, None, "Comparison: At "),
         "run": (
             fewbench.run(TABLE, "random", 6, score=lambda item: 1),
@@ -50,7 +50,7 @@ def results():
         "rank": (fewbench.rank(evaluation, models=TABLE.model_ids[:1]), (2, 12), "Ranking: "),
         "track": (
             fewbench.track(simulate_run(3, 40, n_models=4), run="run"),
-            (3, 8),
+            (3, 10),
             "Track: On these 40 items, run/step-",
         ),
         "plan": (

@@ -213,7 +213,7 @@ def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
     plan = cells.Plan(tmp_path, tmp_path / "cache", names, float("inf"))
     table = tables.Table("ours", 2)
     done = list(cells.run_all(plan, [table], 1))
-    assert sum(job.fresh for job in done) == 3 * 4 * 3 * 2  # methods × budgets × splits × repeats
+    assert sum(job.fresh for job in done) == 3 * 4 * 5 * 2  # methods × budgets × splits × repeats
     records = [record for job in done for record in job.records]
     assert {r.failed for r in records if r.method == "refuses"} == {
         f"not with {budget} items" for budget in (10, 20, 30, 50)
@@ -231,7 +231,7 @@ def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
     again = list(cells.run_all(plan, [table], 1))
     assert sum(job.fresh for job in again) == 0
     late = cells.Plan(tmp_path, tmp_path / "other", names, 0.0)
-    assert sum(job.unrun for job in cells.run_all(late, [table], 1)) == 72
+    assert sum(job.unrun for job in cells.run_all(late, [table], 1)) == 120
 
 
 @pytest.fixture

@@ -84,8 +84,7 @@ def test_an_undecided_gate_goes_on_in_the_same_folder(run, ok, cli, answers, ask
     early = cli(*bar)
     assert (early.code, "13 answers so far" in early.out) == (0, True)
     ok("tell", "run", answers({items[2]: 1}), *ONE, "-t", "step:2")
-    gaps = cli(*bar)
-    assert (gaps.code, "there is no verdict until they are recorded" in gaps.out) == (3, True)
+    assert cli(*bar).code == 0  # what was asked and not answered is open, and far from the bar
     ok("tell", "run", answers(dict.fromkeys(items, 1)), *ONE, "-t", "step:2")
     assert cli(*bar).code == 0
     assert "17 of " in cli(*bar).out

@@ -81,7 +81,7 @@ def test_hints_that_are_followed_lead_on(cli, ok, scores, answers, asked):
     assert "say what these texts mean: --missing 'n/a,-'" in said.err
     ok("tell", "run", answers(given), *columns, "--missing", "N/A")
     warned = ok("estimate", "run")
-    assert "fewbench tell --skip ID" in warned.replace("\n", " ")
+    assert "record the missing 1 answer" in warned.replace("\n", " ")
     ok("tell", "run", "--skip", items[0])
     rows = [[model, item, 1] for model in "xy" for item in items]
     table = answers(rows)

@@ -149,7 +149,7 @@ def test_another_average_that_counts_the_new_items_more_has_wider_intervals(tmp_
             truth = macro.scores.item_weights @ row
             covered.append(one.interval.low <= truth <= one.interval.high)
             assert one.interval.high - one.interval.low > 0.2
-            assert one.random.half_width > 0.08
+            assert one.random.half_width > 0.07
     assert np.mean(covered) >= 0.85
 
 
@@ -290,7 +290,9 @@ def test_answers_to_one_part_alone_leave_the_other_open(first):
         assert found.items_run == len(items)
         assert found.interval.low <= rows[0].mean() <= found.interval.high
         assert found.interval.high - found.interval.low > 0.25
-        assert ("answered none of them" in str(found.warnings)) == (not wanted)
+        assert ("ran neither on the target nor on a source model" in str(found.warnings)) == (
+            not wanted
+        )
 
 
 def test_answers_given_several_times_and_lost_ones_count_as_elsewhere(first):

@@ -11,6 +11,7 @@ import pytest
 import fewbench
 from fewbench import Scale, Track
 from fewbench.bento.page import tasks_page
+from fewbench.decide.rank_result import Foremost
 from fewbench.decide.track_result import Change, Point
 from fewbench.evaluation.interval import Interval
 from fewbench.show.charts.theme import unchecked
@@ -51,6 +52,7 @@ def tracked():
     return Track(
         run="run", scale=Scale(), average="micro", level=0.9, points=points, changes=[change],
         best="step-2", items_total=100, sources=40, warnings=[],
+        chosen=Foremost(target="step-2", score=0.2, interval=Interval(low=0.15, high=0.27)),
     )  # fmt: skip
 
 

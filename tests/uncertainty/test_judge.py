@@ -193,7 +193,7 @@ def test_thirty_of_thirty(n_sources, method):
     for width in (1 - right.interval.low, wrong.interval.high):
         assert 0.5 * (1 - low) < width < 2 * (1 - low)
     assert right.score > 0.97  # models may say that a strong target is wrong on some items
-    assert wrong.score < 0.03  # as above
+    assert wrong.score < 0.04  # as above
 
 
 def test_one_source_is_enough_for_random_sampling_and_three_for_any_method():

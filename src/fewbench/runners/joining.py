@@ -66,7 +66,8 @@ class LeadingRun:
     def check(self, evaluation: Evaluation) -> None:
         """Raise EvaluationError unless this run's items can run there."""
         provenance = self.header.provenance
-        is_extended = bool(self.scores()[0].cohort_of.any())
+        # An extension writes a file of scores; a run without one was never extended.
+        is_extended = self.header.scores is not None and bool(self.scores()[0].cohort_of.any())
         check_followed(
             evaluation.provenance, provenance, evaluation.method, str(self.folder),
             is_extended=is_extended,

@@ -580,14 +580,20 @@ def _of_weighted(errors: HeldOut, weights: bytes, n: int) -> HeldOut:
 
 
 @lru_cache(maxsize=1024)
-def quantiles_of(errors: HeldOut, first: int, last: int) -> Quantiles | None:
+def quantiles_of(
+    errors: HeldOut, first: int, last: int, look: int | None = None
+) -> Quantiles | None:
     """Return the quantiles of the errors of some scores together, or None for fewer than 3 groups.
 
-    The full score is at 0, then come the tasks. In their units errors hardly depend on the number
-    of answers, so all looks count: few errors measure one look badly, and a width would rise and
-    fall with the number of items. Every target's interval asks for the same: the fit is kept.
+    The full score is at 0, then come the tasks. In their units the errors of a method that asks in
+    rounds hardly depend on the number of answers, so all looks count, unless one is given: few
+    errors measure one look badly, and a width would rise and fall with the number of items. Every
+    target's interval asks for the same: the fit is kept.
     """
-    relative, units = (array[:, :, first:last].ravel() for array in (errors.relative, errors.units))
+    looks = slice(None) if look is None else slice(look, look + 1)
+    relative, units = (
+        array[:, looks, first:last].ravel() for array in (errors.relative, errors.units)
+    )
     groups = np.repeat(errors.groups, len(relative) // max(len(errors.models), 1))
     # At a look where all is known no error is left to learn from, unless there is no other look.
     counts = units > 0 if (units > 0).any() else units == 0

@@ -142,7 +142,12 @@ class Judge:
         """
         if not self.scores.n_models:
             return None
-        return quantiles_of(self.errors(answered), first, last)
+        errors = self.errors(answered)
+        return quantiles_of(errors, first, last, self._look(errors, answered))
+
+    def _look(self, errors: HeldOut, answered: int) -> int | None:
+        """Return the look whose errors count, or None for all, of a method that asks in rounds."""
+        return errors.at(answered) if self.method.asks_once else None
 
     def uncertainty(self, score: Scored) -> Uncertainty:
         """Return the uncertainty of a target's full score.
@@ -498,7 +503,8 @@ class Judge:
         quantiles = None
         if not is_random and not score.is_sampled and self.quantiles(n):
             errors = of_weighted(self.errors(n), shares)
-            quantiles = quantiles_of(errors, 1, 1 + len(shares))
+            look = self._look(errors, n)
+            quantiles = quantiles_of(errors, 1, 1 + len(shares), look)
             resemblance = full.resemblance or self._resemblance(score)
             of_tasks = units_of(score, scores)[1:] * resemblance.widening
             units = np.sqrt(shares**2 @ of_tasks**2)
@@ -527,7 +533,7 @@ class Judge:
                     uncertainties[-1] = sampled_uncertainty(estimate, *error, ends)
             elif quantiles is not None:
                 # A part's own errors count as much as those of all parts.
-                both = quantiles, quantiles_of(errors, 1 + part, 2 + part) or quantiles
+                both = quantiles, quantiles_of(errors, 1 + part, 2 + part, look) or quantiles
                 half = _at_least(
                     _mean_half(both, float(units[part])),
                     share * float(widths[part]),
@@ -567,7 +573,8 @@ def _drawn_in(
 
     def drawn(level: float) -> float:
         of_random = as_random(level)
-        return min(DRAWN_IN * math.sqrt(half(level) * of_random), of_random)
+        # The root of a half width that is 0 but for rounding would not be the same everywhere.
+        return min(DRAWN_IN * math.sqrt(max(half(level), TINY) * of_random), of_random)
 
     return drawn
 

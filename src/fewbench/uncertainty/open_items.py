@@ -151,7 +151,7 @@ class OpenItems:
         below = estimate - share * known.estimate
         above = 1 - share - below
         n, mean = self._n_answered + len(self._lost), known.estimate
-        left = max(1 / n - 1 / self._n_seen, 0.0)
+        left = max(1 / n - 1 / self._n_seen, 0.0) if n else 0.0
         spread = (1 - self.unseen) * math.sqrt(self.lost * (1 - self.lost) * left)
 
         def of_share(level: float) -> float:  # how far the share may be off
