@@ -7,12 +7,6 @@ Given ability g, from far below the weakest source to far above the strongest on
 with P the curves averaged over their own uncertainty and d the standardised intercepts. The
 covariance of the residuals e is a fifth of the sources' (its leading directions);
 the rest is independent. The prior of g is flat over the grid.
-
-A model that guesses is right on hard items, too, and one that slips, or whose answers are lost, is
-wrong on easy ones. So there are two more sets of curves: from .3 to 1 below the sources' median
-ability, and from 0 to .7 above it, the lower and the upper asymptote of Barton & Lord 1981 ("An
-upper asymptote for the three-parameter logistic item-response model", ETS RR-81-20), for all items
-alike.
 """
 
 from dataclasses import dataclass
@@ -32,11 +26,6 @@ FLOOR = 0.03
 """Residuals are standardised by chances that stay so far from 0 and 1."""
 LEAST_RESIDUAL = 0.3
 DESIGNS = 5
-GUESSED, GUESSING, EVERY = 0.3, 0.1, 5
-"""Share of the items that a weak target guesses, or a strong one misses by a slip; the prior weight
-of these curves beside that of the others; they are at every fifth ability. On ten tables, 10 / 30
-items, the weakest quarter errs .63 / .71 of random sampling in place of .69 / .74 without them, the
-strongest .57 / .57 in place of .57 / .59. At all abilities they cost the strongest a tenth."""
 TOGETHER = 16
 """Answers that are processed at a time: numpy's calls cost more than the arithmetic of one."""
 
@@ -70,8 +59,7 @@ class Beyond:
     ----------
     edges, edge_scores : ndarray, shape (2,)
         The sources' 5% and 95% quantiles of ability and of the first wanted score.
-    grid, prior : ndarray, shape (nodes,)
-        Ability and prior weight of each node.
+    grid : ndarray, shape (nodes,)
     chances : ndarray, shape (nodes, candidates)
         Chance of a right answer.
     shared, own : ndarrays, shapes (k, candidates) and (candidates,)
@@ -87,7 +75,6 @@ class Beyond:
     edges: FloatArray
     edge_scores: FloatArray
     grid: FloatArray
-    prior: FloatArray
     chances: FloatArray
     shared: FloatArray
     own: FloatArray
@@ -137,13 +124,8 @@ class Beyond:
         specific = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
         basis = np.vstack([np.ones(len(difficulty)), difficulty])
-        median, places = float(np.quantile(sources, 0.5)), np.arange(0, len(grid), EVERY)
-        weak, strong = places[grid[places] < median], places[grid[places] > median]
-        plain = abilities.chances
-        guessed = GUESSED + (1 - GUESSED) * plain[weak]
-        chances = np.vstack([plain, guessed, (1 - GUESSED) * plain[strong]])
-        nodes = np.concatenate([grid, grid[weak], grid[strong]])
-        prior = np.repeat([1.0, GUESSING * EVERY], [len(grid), len(nodes) - len(grid)])
+        median = float(np.quantile(sources, 0.5))
+        chances = abilities.chances
         spread, deviation = chances * (1 - chances), _deviation(chances)
 
         def designs(end: float) -> tuple[Gaussian, ...]:
@@ -155,8 +137,7 @@ class Beyond:
         return cls(
             edges=np.quantile(sources, EDGES),
             edge_scores=np.quantile(full, EDGES),
-            grid=nodes,
-            prior=prior,
+            grid=grid,
             chances=chances[:, candidates],
             shared=shared[:, candidates],
             own=specific[candidates],
@@ -181,8 +162,8 @@ class Beyond:
         return Filter(
             np.zeros((nodes, k)),
             np.broadcast_to(np.eye(k), (nodes, k, k)).copy(),
-            np.log(self.prior),
-            np.log(self.prior),
+            np.zeros(nodes),
+            np.zeros(nodes),
         )
 
     def hear(self, known: Filter, items: IntArray, answers: FloatArray) -> Filter:
