@@ -8,7 +8,8 @@ OpenBLAS computes like a different processor if OPENBLAS_CORETYPE names it; sett
 the C library turn newer instructions off. In one process for each setting, every method of the
 catalogue evaluates held-out targets of every table, and the README's estimate of chosen items is
 printed. Each setting is compared with the first: items and printed text must be equal, estimates
-and ends of intervals to 1e-5 (held-out errors are kept in single precision). The exit status is 1 if they are not.
+and ends of intervals to 1e-5 (held-out errors are kept in single precision). The exit status is 1
+if they are not.
 
 A setting that this processor cannot run is left out, with a sentence. ARM processors and Apple's
 Accelerate library cannot be tried on an x86 processor.

@@ -17,7 +17,7 @@ DRAWS = 20_000
 STEPS = 50
 """Number of steps in which the items are given out, about."""
 FAR = 5.0
-"""Standard errors from the best, from which on a score says nothing of how far the best lie apart.
+"""Standard errors from the best beyond which scores do not count for how much the best ones differ.
 With 3, the best of 20 models that lie 3 points apart is .6 points too low, with 5 .2; without a
 limit, where others lie far below, the best is 2 points too high."""
 SPREADS = 200

@@ -202,7 +202,7 @@ def _common(scores: Scores, items: IntArray, weights: FloatArray) -> _Common:
 def _differing(scores: Scores, items: IntArray, squares: FloatArray) -> FloatArray:
     """Return the share of items on which the scores of two models differ, by squared weights.
 
-    Of large tables every few items say it: the more models differ, the less it counts.
+    In large tables every few items are counted: the more models differ, the less it matters.
     """
     some = slice(None, None, -(-scores.n_items // COMPARED))
     y, squares = np.round(scores.cells[:, items[some]], DIGITS), squares[some]

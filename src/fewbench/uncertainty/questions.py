@@ -118,7 +118,7 @@ def variance_of(apart: FloatArray, loads: FloatArray | None = None, extra: float
 
         S^2 = (sum (d - mean d)^2 + 2 s0^2) / (n + 1)
 
-    with s0^2 from `usual_square`. Of items that were drawn, or count, unequally, with
+    with s0^2 from `usual_square`. For items that were drawn, or count, unequally, with
     u = loads / sum loads and m = 1 / sum u^2:
 
         S^2 = (m sum u (d - sum u d)^2 + 2 s0^2) / (m + 1)
@@ -450,7 +450,7 @@ def added_by_clusters(
     np.add.at(held, (cluster_of, task_of), weights)
     np.add.at(single, (cluster_of, task_of), weights**2)
     sizes = held.sum(axis=1)
-    # Of the sums before the means are removed: variances, covariances with those of tasks, and of
+    # For the sums before the means are removed: variances, covariances with those of tasks, and of
     # these; for independent items, and for items that are alike within a cluster.
     alone = single.sum(axis=1), single, np.diag(single.sum(axis=0))
     alike = sizes**2, sizes[:, None] * held, held.T @ held
