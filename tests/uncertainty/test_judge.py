@@ -132,8 +132,8 @@ def test_a_method_that_errs_as_much_as_random_sampling_says_so():
     assert Evaluation(table, "greedy-ridge", 30, ["new"]).warnings() == []
     few = simulate(15, 120, seed=4)  # a few models are no evidence for a small difference
     method = find_method("fewbench")
-    held = next(h for seed in range(9)
-                if (h := measure(method, few, 15, seed)).mean_error > h.mean_random)  # fmt: skip
+    every = (measure(method, few, 15, seed) for seed in range(30))
+    held = next(h for h in every if h.mean_random < h.mean_error < 1.15 * h.mean_random)
     assert not held.is_worse_than_random
 
 
