@@ -148,7 +148,7 @@ def plan(
         then printed at this price.
     expect : {"like", "family", "stronger", "weaker"}, optional
         Plan only for target models of this kind: like the source models, of a new family, or
-        stronger than all source models (default: all; the answer is for like).
+        stronger or weaker than all source models (default: all; the answer is for like).
     level : float
         Level of the intervals.
     power : float

@@ -306,8 +306,9 @@ class Judge:
         if self._tells_more(score):
             # Methods that cannot go beyond the sources, or ask once, are then covered too seldom:
             # .76 to .89 of targets like the sources (greedy-ridge, collaborative, four tables).
-            is_drawn_in = self.method.reach > 0 and not self.method.asks_once
-            half = _drawn_in(half, as_random, DRAWN_IN if is_drawn_in else math.inf)
+            if self.method.reach > 0 and not self.method.asks_once:
+                half = _drawn_in(half, as_random)
+            half = _at_most(half, as_random)
             error = min(error, plain)
         half, error = _at_least(half, share, as_random), max(error, share * plain)
         warnings = [] if resemblance.why is None else [_not_trusted(resemblance.why, share)]
@@ -568,22 +569,17 @@ def _mean_half(quantiles: Sequence[Quantiles], unit: float) -> Callable[[float],
 
 
 def _drawn_in(
-    half: Callable[[float], float], as_random: Callable[[float], float], share: float
+    half: Callable[[float], float], as_random: Callable[[float], float]
 ) -> Callable[[float], float]:
-    """Return a half width that few held-out errors measured, drawn towards one that is known.
+    """Return a half width that few held-out errors measured, drawn towards one that is known."""
+    # The root of a half width that is 0 but for rounding would not be the same everywhere.
+    return lambda level: DRAWN_IN * math.sqrt(max(half(level), TINY) * as_random(level))
 
-    Never wider than random sampling's; `share` is that of the geometric mean, infinite for the
-    half width as it is.
-    """
 
-    def drawn(level: float) -> float:
-        of_random = as_random(level)
-        if math.isinf(share):
-            return min(half(level), of_random)
-        # The root of a half width that is 0 but for rounding would not be the same everywhere.
-        return min(share * math.sqrt(max(half(level), TINY) * of_random), of_random)
-
-    return drawn
+def _at_most(
+    half: Callable[[float], float], bound: Callable[[float], float]
+) -> Callable[[float], float]:
+    return lambda level: min(half(level), bound(level))
 
 
 def _at_least(
