@@ -39,8 +39,8 @@ from fewbench.algorithms.sampling import NestedSample
 
 LEAN, CERTAIN = 1.0, 0.01
 """What the odds of a model beyond the sources gain, and the least chance that a score beyond may
-have. Other weights of chance and evidence, leans of -3 to 1 and other quantiles were tried on ten
-tables: at 30 items targets like the sources err .47 of random sampling, weaker .80, stronger .64."""
+have. Other weights of chance and evidence, leans of -3 to 1 and other quantiles were tried on 10
+tables: at 30 items, targets like the sources err .47 of random sampling, weaker .80, above .64."""
 INSIDE_ONLY = 0.15
 """Below this weight items are chosen for the model inside the sources alone."""
 FAR, MISFIT = 2.0, 0.05
