@@ -1,0 +1,505 @@
+"""The page method.md in NumPy: right and wrong answers, a micro average, 20 source models or more.
+
+Slow and short, with the page's symbols and sections. `evaluate` is the entry point.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammaln, logit, logsumexp, softmax, stdtrit
+
+
+def child(seed, *keys):
+    """12: a seed that follows from another one."""
+    return int(np.random.SeedSequence(seed, spawn_key=keys).generate_state(1)[0] >> 1)
+
+
+def sigma(x):
+    """1, 12: the logistic function."""
+    return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
+
+
+def t(f, L):
+    """1: quantile of Student's distribution."""
+    return stdtrit(f, (1 + L) / 2)
+
+
+def order_of(tasks, seed):
+    """3, 12: the order in which samples take the items; `tasks` has a number for each item."""
+    N, r = len(tasks), np.random.default_rng(child(seed, 7))
+    by_task = np.argsort(tasks, kind="stable")
+    within = np.concatenate([np.arange(size) for size in np.unique(tasks, return_counts=True)[1]])
+    circle = by_task[np.lexsort((r.random(N), within // 16, tasks[by_task]))]
+    steps = (r.random() + np.arange(3 * N) * 0.6180339887498949) % 1
+    return circle[list(dict.fromkeys(np.floor(N * steps).astype(int)))]
+
+
+def sizes(m, v):
+    """3: sizes of the items for answers of variance v."""
+    root = m.w * np.sqrt(v)
+    return 0.8 * root / root.mean() + 0.2 * m.w / m.w.mean()
+
+
+def draw(m, v, asked, count):
+    """3: drawn items in their order, and the probabilities of samples of 1, 2, … of them."""
+    open_ = m.order[~np.isin(m.order, asked)]
+    x = sizes(m, v)[open_]
+    x = np.maximum(x, 0.01 * x.mean())
+    u = (np.arange(len(x)) + 0.5) / len(x)
+    first = np.argsort(-np.log(1 - u) / x, kind="stable")[:count]
+
+    def probabilities(size):
+        rate = brentq(lambda rate: (1 - np.exp(-x * rate)).sum() - size, 0, 1e6, xtol=1e-15)
+        return (1 - np.exp(-x * rate))[first[:size]]
+
+    return open_[first], probabilities
+
+
+def joined(Y, z):
+    """4: source models joined into at most 101 groups: mean scores, abilities and sizes."""
+    S = len(z)
+    if S <= 101:
+        return Y, z, np.ones(S)
+    close = 1e-9 * max(1, np.abs(z).max())
+    weaker, equal = z[:, None] - z > close, np.abs(z[:, None] - z) <= close
+    r = weaker.sum(1) + equal.sum(1) / 2
+    k = np.floor(101 * np.minimum(r, S - r) / S - 1e-9).astype(int)
+    group = np.unique(np.where(r <= S / 2, k, 100 - k), return_inverse=True)[1]
+    size = np.bincount(group)
+    means = np.stack([np.bincount(group, column) for column in np.column_stack([z, Y]).T]) / size
+    return means[1:].T, means[0], size
+
+
+def fit_curves(Y, z):
+    """4: parameters b and a of the item curves, and the covariance of both."""
+    q = (Y.sum(0) + 0.5) / (len(Y) + 1)
+    Y, z, size = joined(Y, z)
+    b, a, b_0, a_0, tau = logit(q), np.ones(len(q)), 0, 1, 100
+    X = np.stack([np.ones_like(z), z])
+
+    def information():
+        c = sigma(b + np.outer(z, a))
+        inner = np.einsum("m,mj,km,lm->jkl", size, np.maximum(c * (1 - c), 1e-4), X, X)
+        return c, inner + np.diag([1 / tau, 3])
+
+    for again in range(2):
+        if again:
+            weight = q * (1 - q) / (q * (1 - q)).sum()
+            b_0, a_0, tau = weight @ b, weight @ a, max(np.var(b), 0.25) / 0.3
+        for _ in range(12):
+            c, inner = information()
+            slope = (X * size) @ (Y - c) - np.stack([(b - b_0) / tau, 3 * (a - a_0)])
+            step = np.clip(np.linalg.solve(inner, slope.T[..., None])[..., 0].T, -2, 2)
+            b, a = b + step[0], a + step[1]
+            if np.abs(step).max() < 1e-4:
+                break
+    return b, a, np.linalg.inv(information()[1])
+
+
+def averaged(b, a, C, g):
+    """4: the curves P at abilities g averaged over their uncertainty, and V."""
+    V = C[:, 0, 0] + 2 * g[:, None] * C[:, 0, 1] + g[:, None] ** 2 * C[:, 1, 1]
+    return np.clip(sigma((b + np.outer(g, a)) / np.sqrt(1 + np.pi / 8 * V)), 0.001, 0.999), V
+
+
+def weigh_grid(P, answers):
+    """4: weights of the grid's nodes given answers, one row of answers for each model."""
+    return softmax(answers @ np.log(P).T + (1 - answers) @ np.log(1 - P).T, axis=1)
+
+
+def learn(Y, groups, tasks, seed):
+    """Return what the source models tell about the items, before any answer of a target."""
+    S, N = Y.shape
+    m = SimpleNamespace(Y=Y, w=np.full(N, 1 / N), s=Y.mean(1), order=order_of(tasks, seed))
+    m.G = len(np.unique(groups))
+    z = np.log((m.s * N + 0.5) / ((1 - m.s) * N + 0.5))  # 4
+    m.z = z = (z - z.mean()) / z.std()
+    m.b, m.a, m.C = fit_curves(Y, z)
+    m.g = np.linspace(z.min() - 4, z.max() + 4, 71)
+    m.P = averaged(m.b, m.a, m.C, m.g)[0]
+    m.q = (Y.sum(0) + 0.5) / (S + 1)
+    m.c = sigma(m.b + np.outer(z, m.a))
+    m.U = np.linalg.svd(m.c - m.c.mean(0), full_matrices=False)[0][:, :8]  # 5.1
+    p = np.clip(m.c, 0.001, 0.999)  # 5.2
+    cut = np.clip(p, 0.03, 0.97)
+    r = (Y - p) / np.sqrt(cut * (1 - cut))
+    u = np.linalg.svd(r, full_matrices=False)[0][:, : min(48, S - 1)]
+    m.Phi = np.sqrt(0.2 / S) * u.T @ r
+    zeta = (r**2).mean(0)
+    m.psi = 0.8 * np.maximum(zeta, 0.3 * zeta.mean())
+    m.eps = m.psi + np.maximum(0.2 * zeta - (m.Phi[:16] ** 2).sum(0), 0)
+    m.d = (m.b - m.b.mean()) / (m.b.std() + 1e-9)
+    return m
+
+
+def spread(P):
+    """5.2: the variance v of an answer."""
+    cut = np.clip(P, 0.03, 0.97)
+    return cut * (1 - cut)
+
+
+def resemble(m, A, y):
+    """5.1: weights lambda of the source models, given the answers."""
+    S, Y = len(m.Y), m.Y[:, A]
+    if len(A) == 0:
+        return np.full(S, 1 / S)
+    H = S / (S - 1) * (2 * Y.mean(0) * (1 - Y.mean(0))).mean()
+    return softmax(-np.abs(Y - y).mean(1) / (0.15 * np.sqrt(S / m.G) * (H + 1e-9)))
+
+
+def noise_inside(m, lam):
+    """5.1: D, of right and wrong answers."""
+    return 0.5 * lam @ (m.c * (1 - m.c)) + 0.02 * m.q * (1 - m.q)
+
+
+def inside(m, lam):
+    """5.1, 12: the Gaussian model of answers and score with weights lambda."""
+    mu, mu_theta = (lam @ m.Y).astype("f4"), lam @ m.s
+    top = np.argsort(-np.round(lam / lam.max(), 9), kind="stable")
+    top = top[: max(2, np.searchsorted(np.cumsum(lam[top]), 0.9999) + 1)]
+    root = np.sqrt(lam[top] / 2)
+    rows = root.astype("f4")[:, None] * (m.Y[top].astype("f4") - mu)
+    Uc = m.U.T @ (m.c - m.c.mean(0))
+    T = np.linalg.qr(np.sqrt(lam / 2)[:, None] * (m.U - lam @ m.U))[1]
+    T = np.linalg.svd(T @ Uc, full_matrices=False)[0].T @ T
+    F = np.vstack([rows, (T @ Uc).astype("f4")]).astype(float)
+    f = np.concatenate([root * (m.s[top] - mu_theta), T @ Uc @ m.w])
+    D_theta = m.w**2 @ noise_inside(m, np.full(len(lam), 1 / len(lam)))
+    return SimpleNamespace(
+        mu=mu.astype(float), mu_theta=mu_theta, F=F, D=noise_inside(m, lam), f=f, D_theta=D_theta
+    )
+
+
+def predict_inside(m, A, y):
+    """5.1: the estimate by the model inside, and its variance."""
+    i = inside(m, resemble(m, A, y))
+    K = i.F[:, A].T @ i.F[:, A] + np.diag(i.D[A])
+    k = i.F[:, A].T @ i.f + i.D[A] * m.w[A]
+    V = i.f @ i.f + i.D_theta - k @ np.linalg.solve(K, k)
+    return i.mu_theta + k @ np.linalg.solve(K, y - i.mu[A]), max(V, 1e-10)
+
+
+def log_score(y, ahead):
+    """5.2: the log score of answers predicted ahead."""
+    p = np.clip(ahead, 0.02, 0.98)
+    return (y * np.log(p) + (1 - y) * np.log(1 - p)).sum(-1)
+
+
+def score_inside(m, A, y, rounds):
+    """5.3: the log score of the answers by the model inside; `rounds` has the ends of the rounds."""
+    total = 0
+    for start, end in zip([0, *rounds], rounds, strict=False):
+        i = inside(m, resemble(m, A[:start], y[:start]))
+        B = A[:end]
+        L = np.linalg.cholesky(i.F[:, B].T @ i.F[:, B] + np.diag(i.D[B]))
+        ahead = y[:end] - np.diag(L) * np.linalg.solve(L, y[:end] - i.mu[B])
+        total += log_score(y[start:end], ahead[start:])
+    return total
+
+
+def outside(m, A, y):
+    """5.2: at each node the log-likelihood, the log score, and the mean and variance of theta."""
+    P, v, rest = m.P, spread(m.P), np.where(np.isin(np.arange(len(m.w)), A), 0, m.w)
+    flat = (P * (1 - P))[..., None]
+    Lam = np.concatenate(
+        [np.sqrt(v)[..., None] * m.Phi[:16].T, flat, flat * m.d[:, None]], axis=2
+    )
+    noise = v[:, A] * (m.eps[A] + 1e-4)
+    Lam_A, Lam_rest = Lam[:, A], np.einsum("gjk,j->gk", Lam, rest)
+    L = np.linalg.cholesky(Lam_A @ Lam_A.transpose(0, 2, 1) + np.eye(len(A)) * noise[:, None])
+    e = np.linalg.solve(L, (y - P[:, A])[..., None])[..., 0]
+    diagonal = np.diagonal(L, axis1=1, axis2=2)
+    ell = -(e**2).sum(1) / 2 - np.log(diagonal).sum(1)
+    scaled = Lam_A.transpose(0, 2, 1) / noise[:, None]
+    Xi = np.linalg.inv(np.eye(Lam.shape[2]) + scaled @ Lam_A)
+    x = (Xi @ (scaled @ (y - P[:, A])[..., None]))[..., 0]
+    mean = m.w[A] @ y + P @ rest + (Lam_rest * x).sum(1)
+    own = (v * m.eps) @ m.w**2 - noise @ m.w[A] ** 2
+    variance = np.einsum("gk,gkl,gl->g", Lam_rest, Xi, Lam_rest) + np.maximum(own, 0)
+    return ell, log_score(y, y - diagonal * e), mean, variance
+
+
+def mix(m, A, y, rounds):
+    """5.3: theta before the clipping, V, and the weights of the models inside, below and above."""
+    theta_in, V_in = predict_inside(m, A, y)
+    ell, kappa, mean, variance = outside(m, A, y)
+    gamma = softmax(ell)
+    theta_out = gamma @ mean
+    V_out = max(gamma @ (mean**2 + variance) - theta_out**2, 0)
+    three = mean + np.sqrt(3 * variance) * np.array([[-1], [0], [1]])
+    odds = [0]
+    for sign, level in ((-1, 0.05), (1, 0.95)):
+        beyond = sign * three > sign * np.quantile(m.s, level)
+        p = softmax(kappa) @ (np.array([1, 4, 1]) / 6 @ beyond)
+        nodes = kappa[sign * m.g > sign * np.quantile(m.z, level)]
+        ell_end = logsumexp(nodes) - np.log(len(nodes))
+        o = logit(np.clip(p, 0.01, 0.99)) + ell_end - score_inside(m, A, y, rounds) + 1
+        odds.append(o)
+    weights = softmax(odds)
+    W = weights[1] + weights[2]
+    theta = (1 - W) * theta_in + W * theta_out
+    V = (1 - W) * V_in + W * V_out + W * (1 - W) * (theta_out - theta_in) ** 2
+    return theta, V, weights
+
+
+def ends(m, end):
+    """6: the five Gaussian models below (end -1) or above (end 1)."""
+    last = m.z.min() - 3.5 if end < 0 else m.z.max() + 3.5
+    for g in np.linspace(np.median(m.z), last, 5):
+        P = averaged(m.b, m.a, m.C, np.array([g]))[0][0]
+        v, flat = spread(P), P * (1 - P)
+        F = np.vstack([np.sqrt(v) * m.Phi, flat, flat * m.d, flat * m.a])
+        F = F.astype("f4").astype(float)
+        D = v * m.psi
+        yield SimpleNamespace(F=F, D=D, f=F @ m.w, D_theta=m.w**2 @ D)
+
+
+def gains(i, w, B):
+    """6: the share of the remaining variance that each item takes, given the items B."""
+    L = np.linalg.cholesky(i.F[:, B].T @ i.F[:, B] + np.diag(i.D[B] + 1e-9))
+    k = i.F.T @ i.f + i.D * w
+    X, x = np.linalg.solve(L, i.F[:, B].T @ i.F), np.linalg.solve(L, k[B])
+    variance = np.maximum((i.F**2).sum(0) + i.D - (X**2).sum(0), 1e-9)
+    return (k - x @ X) ** 2 / variance / (i.f @ i.f + i.D_theta - x @ x)
+
+
+def choose(m, lam, weights, A, count):
+    """6, 12: the items A and the next ones; weights of the models inside, below and above."""
+    models = [(weights[0], inside(m, lam))]
+    for weight, end in zip(weights[1:], (-1, 1), strict=True):
+        models += [(weight / 5, i) for i in ends(m, end) if weight]
+    for _ in range(count):
+        delta = sum(weight * gains(i, m.w, A) for weight, i in models)
+        delta[A] = -1
+        A = np.append(A, np.flatnonzero(delta >= delta.max() * (1 - 1e-9))[0])
+    return A
+
+
+def check(m, curves, Y, y):
+    """7, 9.2: p_fit, p_new, whether a target is far, and p_far, by curves of the items A alone."""
+    S, answers = len(Y), np.vstack([Y, y])
+    P = averaged(*curves, m.g)[0]
+    omega = weigh_grid(P, answers)
+    low, high = np.quantile(m.z, [0.05, 0.95])
+    ability = omega[-1] @ m.g
+    V, c = averaged(*curves, m.z)[1], sigma(curves[0] + np.outer(m.z, curves[1]))
+    pull = V * (Y - c) / np.maximum(1 - V * c * (1 - c), 0.2)
+    p = np.clip(sigma(logit(omega @ P) - np.vstack([pull, 0 * y])), 0.02, 0.98)
+    l = ((answers - p) * logit(p)).sum(1)  # noqa: E741
+    l /= np.sqrt((p * (1 - p) * logit(p) ** 2).sum(1) + 1e-9)
+    distance = np.abs(answers[:, None] - Y).sum(2)
+    np.fill_diagonal(distance, np.inf)
+    D = np.sort(distance)[:, :3].sum(1)
+    p_fit = (1 + (l[:-1] <= l[-1] + 1e-9).sum()) / (S + 1)
+    p_new = (1 + (D[:-1] >= D[-1] - 1e-9).sum()) / (S + 1)
+    is_far = ability >= high + 2 or ability <= low - 2
+    return p_fit, p_new, is_far, omega[-1][(m.g < low) | (m.g > high)].sum()
+
+
+def estimate_sample(m, A, y, n_C, pi, theta, G):
+    """8: the estimate from the items drawn after the first n_C ones, V_B and f_B."""
+    omega = weigh_grid(m.P[:, A], y[None])[0]
+    P, nu = omega @ m.P, omega @ (m.P * (1 - m.P))
+    B, y_B, n_B, N = A[n_C:], y[n_C:], len(A) - n_C, len(m.w)
+    rest = np.where(np.isin(np.arange(N), A[:n_C]), 0, m.w)
+    R, a, is_same = rest.sum(), m.w[B] / pi / (m.w[B] / pi).sum(), y.min() == y.max()
+    eta, P_, y_ = (n_B * a) ** 2, P[B] - a @ P[B], y_B - a @ y_B
+    phi = 6 * max(np.var(P), 1e-4)
+    chi = 0 if is_same else np.clip((eta @ (P_ * y_) + phi) / (eta @ P_**2 + phi), 0, 1.2)
+    sample = m.w[A[:n_C]] @ y[:n_C] + chi * rest @ P + R * a @ (y_B - chi * P[B])
+    V = eta @ (y_ - chi * P_) ** 2 + 4 / n_B * eta @ nu[B]
+    V *= R**2 * (1 - n_B / N) / (n_B * (n_B + 3))
+    stein = 1 - V / max((theta - sample) ** 2, 1e-12)
+    q_B = 1 if is_same else max(0.5, 10 / (10 + G), stein)
+    return theta + q_B * (sample - theta), V, n_B - 1
+
+
+def run(m, ask, n, method, G):
+    """2, 3, 7, 8: ask n items; return the estimates that count, the last one for all answers.
+
+    `ask` takes items and returns the target's scores on them.
+    """
+    is_static = method == "fewbench-static"
+    rounds = [n] if is_static else [*(5 * 2 ** np.arange(9))[5 * 2 ** np.arange(9) < n], n]
+    A, y, n_C, weights, found = np.array([], int), np.array([]), None, (1, 0, 0), []
+    if is_static:
+        A = choose(m, resemble(m, A, y), (0.5, 0.25, 0.25), A, round(n / 3))
+        near = (m.g >= m.z.min() - 2) & (m.g <= m.z.max() + 2)
+        n_C, v = len(A), (m.P * (1 - m.P))[near].mean(0)
+        drawn, probabilities = draw(m, v, A, n - n_C)
+    for count, end in enumerate(rounds, 1):
+        if n_C is None:
+            A = choose(m, resemble(m, A, y), weights, A, end - len(A))
+        else:
+            A = np.append(A[:n_C], drawn[: end - n_C])
+        y = np.append(y, ask(A[len(y) :]))
+        theta, V, mixture = mix(m, A, y, rounds[:count])
+        weights = mixture if mixture[1] + mixture[2] >= 0.15 else (1, 0, 0)
+        if is_static or (n_C is None and end >= 10):
+            curves = m.b[A], m.a[A], m.C[A]
+            p_fit, p_new, is_far, _ = check(m, curves, m.Y[:, A], y)
+            is_long = end >= 40 or n - end >= 60
+            failed = min(p_fit, p_new) <= 0.05 or (is_far and is_long)
+            if failed and not is_static:
+                omega = weigh_grid(m.P[:, A], y[None])[0]
+                n_C, nu = end, omega @ (m.P * (1 - m.P))
+                drawn, probabilities = draw(m, nu, A, n - n_C)
+        if end < 10 and end < n:
+            continue
+        e = SimpleNamespace(n=end, V=V, A=A, y=y, sample=None)
+        if n_C is not None and failed and end - n_C >= 0.4 * end:
+            theta, *e.sample = estimate_sample(m, A, y, n_C, probabilities(end - n_C), theta, G)
+        e.low = m.w[A] @ y
+        e.high = e.low + 1 - m.w[A].sum()
+        e.theta = np.clip(theta, e.low, e.high)
+        p = (end * e.theta + 1) / (end + 2)  # 9.1
+        e.e_0 = np.sqrt(p * (1 - p) * (1 / end - 1 / len(m.w)))
+        p_fit, p_new, e.is_far, e.p_far = check(m, fit_curves(m.Y[:, A], m.z), m.Y[:, A], y)  # 9.2
+        e.p = np.sqrt(p_fit * p_new)
+        e.unit = np.sqrt(np.sqrt(V) * e.e_0) * max(e.p, 0.005) ** -0.35  # 9.3
+        found.append(e)
+    return found
+
+
+def hypergeometric(N, K, n):
+    """9.1: the probabilities of 0, …, n right ones among n of N items, for each K of an array."""
+
+    def log_choose(a, b):
+        with np.errstate(invalid="ignore"):
+            value = gammaln(a + 1) - gammaln(b + 1) - gammaln(a - b + 1)
+        return np.where((b < 0) | (b > a), -np.inf, value)
+
+    x, K = np.arange(n + 1), np.asarray(K)[..., None]
+    return np.exp(log_choose(K, x) + log_choose(N - K, n - x) - log_choose(N, n))
+
+
+def exact(x, n, N, L):
+    """9.1: the exact interval for x right answers of n."""
+    K = np.arange(x, N - n + x + 1)
+    pr = hypergeometric(N, K, n)
+    K = K[(pr[:, x:].sum(1) > (1 - L) / 2) & (pr[:, : x + 1].sum(1) > (1 - L) / 2)]
+    return np.array([K[0], K[-1]]) / N
+
+
+def random_half_width(e, N, L):
+    """9.1: h_0, the half width of as many random items."""
+    n, right = e.n, round(e.n * e.theta, 9)
+    nearest = {int(np.floor(right + 0.5)), int(np.ceil(right - 0.5))}
+    moved = np.array([exact(x, n, N, L) + e.theta - x / n for x in nearest])
+    low, high = moved[:, 0].min(), moved[:, 1].max()
+    if low < 0 or high > 1:
+        x = int(np.floor(right))
+        lower, upper = exact(x, n, N, L), exact(min(x + 1, n), n, N, L)
+        further = lower + (right - x) * (upper - lower)
+        low, high = min(low, further[0]), max(high, further[1])
+    low, high = max(low, 0), min(high, 1)
+    return max(e.e_0 * t(max(n - 1, 1), L), (high - low) / 2)
+
+
+def fifths(groups, seed):
+    """9.3, 12: the fifth of each source model; `groups` has a number for each of them."""
+    size = np.bincount(groups)
+    order = np.random.default_rng(child(seed, 0)).permutation(len(size))
+    fifth, models = np.zeros(len(size), int), np.zeros(5)
+    for group in order[np.argsort(-size[order], kind="stable")]:
+        fifth[group] = models.argmin()
+        models[fifth[group]] += size[group]
+    return fifth[groups]
+
+
+def hold_out(Y, groups, tasks, n, method, seed):
+    """9.3: for each estimate of a held-out source model the model, error, unit, and answers."""
+    (S, N), G = Y.shape, len(np.unique(groups))
+    is_static, seeds = method == "fewbench-static", [seed, child(seed, 3, 1), child(seed, 3, 2)]
+    measured = np.random.default_rng(child(seed, 2)).permutation(S)[: S if is_static else 60]
+    rows = []
+    for s in seeds if is_static and S * N <= 250_000 else [seed]:
+        fifth = fifths(groups, s)
+        for k in range(5):
+            rest = fifth != k
+            m = learn(Y[rest], groups[rest], tasks, child(s, 1, k))
+            for held in np.intersect1d(measured, np.flatnonzero(~rest)):
+                for e in run(m, Y[held].__getitem__, n, method, G):
+                    unit = np.nan if e.sample else e.unit
+                    rows.append((held, Y[held].mean() - e.theta, unit, e.n))
+    held, error, unit, answers = np.array(rows).T
+    single = [column.astype("f4").astype(float) for column in (error, unit)]
+    return held.astype(int), *single, answers
+
+
+def error_quantile(x, groups, L):
+    """9.3: Q of errors in their units, with the groups that they belong to."""
+    _, group, count = np.unique(groups, return_inverse=True, return_counts=True)
+    G, a = len(count), 1 / len(count) / count[group]
+
+    def fitted(nu):
+        var = a @ x**2
+        for _ in range(50):
+            var = a @ (x**2 * (nu + 1) / (nu + x**2 / var))
+        value = gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi * var) / 2
+        return value - (nu + 1) / 2 * a @ np.log1p(x**2 / (nu * var)), nu, var
+
+    _, nu, var = max(fitted(nu) for nu in (3, 4, 6, 10, 30))
+    order = np.argsort(np.abs(x), kind="stable")
+    if L > G / (G + 1):
+        Q_c = np.abs(x).max() * t(nu, L) / t(nu, G / (G + 1))
+    else:
+        reached = np.cumsum(a[order]) >= L * (G + 1) / G - 1e-12
+        Q_c = np.abs(x)[order][reached.argmax()]
+    Q_t = np.sqrt(var) * t(nu, L) * np.sqrt(1 + 1 / G) * (1 + 1 / G)
+    return Q_c ** (G / (G + 40)) * Q_t ** (40 / (G + 40))
+
+
+def is_clearly_above(error, s, groups, n, N):
+    """9.3: whether held-out errors after n answers are clearly above random sampling's."""
+    pr = hypergeometric(N, np.rint(N * s), n)
+    expected = (pr * np.abs(np.arange(n + 1) / n - s[:, None])).sum(1)
+    group = np.unique(groups, return_inverse=True)[1]
+    means = np.bincount(group, np.abs(error) - expected) / np.bincount(group)
+    G = len(means)
+    return means.mean() > means.std(ddof=1) / np.sqrt(G) * stdtrit(G - 1, 0.95)
+
+
+def interval(e, held_out, s, groups, N, L, method):
+    """9: the interval of an estimate; s and groups are of the source models."""
+    if e.sample:  # 9.4
+        V, f = e.sample
+        n_e, theta = e.theta * (1 - e.theta) / V, e.theta
+        n_e = n_e if 0.05 < theta < 0.95 else max(n_e, f + 1)
+        T = t(f, L)
+        root = T * np.sqrt(theta * (1 - theta) / n_e + T**2 / (4 * n_e**2))
+        low, high = (theta + T**2 / (2 * n_e) + np.array([-root, root])) / (1 + T**2 / n_e)
+    else:  # 9.3
+        held, error, unit, answers = held_out
+        has, last = ~np.isnan(unit), answers == e.n
+        h, h_0 = error_quantile((error / unit)[has], groups[held[has]], L) * e.unit, 0
+        h_0 = random_half_width(e, N, L)
+        above = is_clearly_above(error[last], s[held[last]], groups[held[last]], e.n, N)
+        if np.sqrt(e.V) <= e.e_0 and not above:
+            h = 0.7 * np.sqrt(h * h_0) if method == "fewbench" else h
+            h = min(h, h_0)
+        r_0 = 2 / 3 * e.p_far
+        if not e.is_far and e.p <= 0.1:
+            r_0 = max(r_0, np.interp(e.p, [0, 0.02, 0.1], [1, 1, 0.8]))
+        h = max(h, r_0 * h_0)
+        low, high = e.theta - h, e.theta + h
+    if e.y.min() == e.y.max():
+        ends_ = exact(int(e.y.sum()), e.n, N, L)
+        low, high = min(low, ends_[0]), max(high, ends_[1])
+    return max(min(low, e.theta), e.low), min(max(high, e.theta), e.high)
+
+
+def evaluate(Y, ask, n, method, *, groups=None, tasks=None, seed=0, L=0.9):
+    """Estimate a target's full score from n answers; return the estimate, its interval and items.
+
+    Y has the source models' scores. `ask` takes items (columns of Y) and returns the target's scores.
+    `groups` and `tasks` have a number for each source model and each item.
+    """
+    S, N = Y.shape
+    groups = np.arange(S) if groups is None else groups
+    tasks = np.zeros(N, int) if tasks is None else tasks
+    m = learn(Y, groups, tasks, seed)
+    e = run(m, ask, n, method, m.G)[-1]
+    held_out = None if e.sample else hold_out(Y, groups, tasks, n, method, seed)
+    return e.theta, interval(e, held_out, m.s, groups, N, L, method), e.A
