@@ -25,26 +25,28 @@ def t(f, L):
     return stdtrit(f, (1 + L) / 2)
 
 
+def first_of(names):
+    """12: the position of the first one of the same name, for each of the names."""
+    _, first, kind = np.unique(names, return_index=True, return_inverse=True)
+    return first[kind]
+
+
 def order_of(tasks, seed):
-    """3, 12: the order in which samples take the items; `tasks` has a number for each item."""
+    """3, 12: the order in which samples take the items."""
     N, r = len(tasks), np.random.default_rng(child(seed, 7))
-    by_task = np.argsort(tasks, kind="stable")
-    within = np.concatenate([np.arange(size) for size in np.unique(tasks, return_counts=True)[1]])
-    circle = by_task[np.lexsort((r.random(N), within // 16, tasks[by_task]))]
+    task = first_of(tasks)
+    place = np.argsort(task, kind="stable")
+    block = np.concatenate([np.arange((task == k).sum()) // 16 for k in np.unique(task)])
+    circle = place[np.lexsort((r.random(N), block, task[place]))]
     steps = (r.random() + np.arange(3 * N) * 0.6180339887498949) % 1
     return circle[list(dict.fromkeys(np.floor(N * steps).astype(int)))]
 
 
-def sizes(m, v):
-    """3: sizes of the items for answers of variance v."""
-    root = m.w * np.sqrt(v)
-    return 0.8 * root / root.mean() + 0.2 * m.w / m.w.mean()
-
-
-def draw(m, v, asked, count):
+def draw(m, v, A, count):
     """3: drawn items in their order, and the probabilities of samples of 1, 2, … of them."""
-    open_ = m.order[~np.isin(m.order, asked)]
-    x = sizes(m, v)[open_]
+    open_ = m.order[~np.isin(m.order, A)]
+    root = m.w * np.sqrt(v)
+    x = (0.8 * root / root.mean() + 0.2 * m.w / m.w.mean())[open_]
     x = np.maximum(x, 0.01 * x.mean())
     u = (np.arange(len(x)) + 0.5) / len(x)
     first = np.argsort(-np.log(1 - u) / x, kind="stable")[:count]
@@ -187,7 +189,7 @@ def log_score(y, ahead):
 
 
 def score_inside(m, A, y, rounds):
-    """5.3: the log score of the answers by the model inside; `rounds` has the ends of the rounds."""
+    """5.3: the log score of the answers by the model inside; `rounds` are numbers of answers."""
     total = 0
     for start, end in zip([0, *rounds], rounds, strict=False):
         i = inside(m, resemble(m, A[:start], y[:start]))
@@ -202,9 +204,7 @@ def outside(m, A, y):
     """5.2: at each node the log-likelihood, the log score, and the mean and variance of theta."""
     P, v, rest = m.P, spread(m.P), np.where(np.isin(np.arange(len(m.w)), A), 0, m.w)
     flat = (P * (1 - P))[..., None]
-    Lam = np.concatenate(
-        [np.sqrt(v)[..., None] * m.Phi[:16].T, flat, flat * m.d[:, None]], axis=2
-    )
+    Lam = np.concatenate([np.sqrt(v)[..., None] * m.Phi[:16].T, flat, flat * m.d[:, None]], axis=2)
     noise = v[:, A] * (m.eps[A] + 1e-4)
     Lam_A, Lam_rest = Lam[:, A], np.einsum("gjk,j->gk", Lam, rest)
     L = np.linalg.cholesky(Lam_A @ Lam_A.transpose(0, 2, 1) + np.eye(len(A)) * noise[:, None])
@@ -228,22 +228,21 @@ def mix(m, A, y, rounds):
     theta_out = gamma @ mean
     V_out = max(gamma @ (mean**2 + variance) - theta_out**2, 0)
     three = mean + np.sqrt(3 * variance) * np.array([[-1], [0], [1]])
-    odds = [0]
+    ell_in, o = score_inside(m, A, y, rounds), [0]
     for sign, level in ((-1, 0.05), (1, 0.95)):
         beyond = sign * three > sign * np.quantile(m.s, level)
         p = softmax(kappa) @ (np.array([1, 4, 1]) / 6 @ beyond)
         nodes = kappa[sign * m.g > sign * np.quantile(m.z, level)]
         ell_end = logsumexp(nodes) - np.log(len(nodes))
-        o = logit(np.clip(p, 0.01, 0.99)) + ell_end - score_inside(m, A, y, rounds) + 1
-        odds.append(o)
-    weights = softmax(odds)
+        o.append(logit(np.clip(p, 0.01, 0.99)) + ell_end - ell_in + 1)
+    weights = softmax(o)
     W = weights[1] + weights[2]
     theta = (1 - W) * theta_in + W * theta_out
     V = (1 - W) * V_in + W * V_out + W * (1 - W) * (theta_out - theta_in) ** 2
     return theta, V, weights
 
 
-def ends(m, end):
+def models_of_end(m, end):
     """6: the five Gaussian models below (end -1) or above (end 1)."""
     last = m.z.min() - 3.5 if end < 0 else m.z.max() + 3.5
     for g in np.linspace(np.median(m.z), last, 5):
@@ -268,7 +267,7 @@ def choose(m, lam, weights, A, count):
     """6, 12: the items A and the next ones; weights of the models inside, below and above."""
     models = [(weights[0], inside(m, lam))]
     for weight, end in zip(weights[1:], (-1, 1), strict=True):
-        models += [(weight / 5, i) for i in ends(m, end) if weight]
+        models += [(weight / 5, i) for i in models_of_end(m, end) if weight]
     for _ in range(count):
         delta = sum(weight * gains(i, m.w, A) for weight, i in models)
         delta[A] = -1
@@ -286,12 +285,11 @@ def check(m, curves, Y, y):
     V, c = averaged(*curves, m.z)[1], sigma(curves[0] + np.outer(m.z, curves[1]))
     pull = V * (Y - c) / np.maximum(1 - V * c * (1 - c), 0.2)
     p = np.clip(sigma(logit(omega @ P) - np.vstack([pull, 0 * y])), 0.02, 0.98)
-    l = ((answers - p) * logit(p)).sum(1)  # noqa: E741
-    l /= np.sqrt((p * (1 - p) * logit(p) ** 2).sum(1) + 1e-9)
+    fit = ((answers - p) * logit(p)).sum(1) / np.sqrt((p * (1 - p) * logit(p) ** 2).sum(1) + 1e-9)
     distance = np.abs(answers[:, None] - Y).sum(2)
     np.fill_diagonal(distance, np.inf)
     D = np.sort(distance)[:, :3].sum(1)
-    p_fit = (1 + (l[:-1] <= l[-1] + 1e-9).sum()) / (S + 1)
+    p_fit = (1 + (fit[:-1] <= fit[-1] + 1e-9).sum()) / (S + 1)
     p_new = (1 + (D[:-1] >= D[-1] - 1e-9).sum()) / (S + 1)
     is_far = ability >= high + 2 or ability <= low - 2
     return p_fit, p_new, is_far, omega[-1][(m.g < low) | (m.g > high)].sum()
@@ -320,38 +318,33 @@ def run(m, ask, n, method, G):
 
     `ask` takes items and returns the target's scores on them.
     """
-    is_static = method == "fewbench-static"
-    rounds = [n] if is_static else [*(5 * 2 ** np.arange(9))[5 * 2 ** np.arange(9) < n], n]
-    A, y, n_C, weights, found = np.array([], int), np.array([]), None, (1, 0, 0), []
-    if is_static:
-        A = choose(m, resemble(m, A, y), (0.5, 0.25, 0.25), A, round(n / 3))
-        near = (m.g >= m.z.min() - 2) & (m.g <= m.z.max() + 2)
-        n_C, v = len(A), (m.P * (1 - m.P))[near].mean(0)
-        drawn, probabilities = draw(m, v, A, n - n_C)
-    for count, end in enumerate(rounds, 1):
-        if n_C is None:
-            A = choose(m, resemble(m, A, y), weights, A, end - len(A))
-        else:
-            A = np.append(A[:n_C], drawn[: end - n_C])
+    is_static, doubled = method == "fewbench-static", 5 * 2 ** np.arange(9)
+    rounds = [n] if is_static else [*doubled[doubled < n], n]
+    weights, n_C = ((0.5, 0.25, 0.25), round(n / 3)) if is_static else ((1, 0, 0), n)
+    A, y, drawn, failed, found = np.array([], int), np.array([]), np.array([], int), False, []
+    for k, end in enumerate(rounds, 1):
+        if len(A) < n_C:
+            A = choose(m, resemble(m, A, y), weights, A, min(end, n_C) - len(A))
+        if is_static:
+            near = (m.g >= m.z.min() - 2) & (m.g <= m.z.max() + 2)
+            drawn, probabilities = draw(m, (m.P * (1 - m.P))[near].mean(0), A, n - n_C)
+        A = np.append(A, drawn[len(A) - n_C : end - n_C])
         y = np.append(y, ask(A[len(y) :]))
-        theta, V, mixture = mix(m, A, y, rounds[:count])
-        weights = mixture if mixture[1] + mixture[2] >= 0.15 else (1, 0, 0)
-        if is_static or (n_C is None and end >= 10):
-            curves = m.b[A], m.a[A], m.C[A]
-            p_fit, p_new, is_far, _ = check(m, curves, m.Y[:, A], y)
-            is_long = end >= 40 or n - end >= 60
-            failed = min(p_fit, p_new) <= 0.05 or (is_far and is_long)
+        theta, V, weights = mix(m, A, y, rounds[:k])
+        weights = weights if weights[1] + weights[2] >= 0.15 else (1, 0, 0)
+        if is_static or (end >= 10 and not failed):
+            p_fit, p_new, is_far, _ = check(m, (m.b[A], m.a[A], m.C[A]), m.Y[:, A], y)
+            is_far = is_far and (end >= 40 or n - end >= 60)
+            failed = is_far or min(p_fit, p_new) <= 0.05
             if failed and not is_static:
-                omega = weigh_grid(m.P[:, A], y[None])[0]
-                n_C, nu = end, omega @ (m.P * (1 - m.P))
-                drawn, probabilities = draw(m, nu, A, n - n_C)
-        if end < 10 and end < n:
+                n_C, omega = end, weigh_grid(m.P[:, A], y[None])[0]
+                drawn, probabilities = draw(m, omega @ (m.P * (1 - m.P)), A, n - n_C)
+        if end < min(10, n):
             continue
-        e = SimpleNamespace(n=end, V=V, A=A, y=y, sample=None)
-        if n_C is not None and failed and end - n_C >= 0.4 * end:
+        e = SimpleNamespace(n=end, V=V, y=y, A=A, sample=None)
+        if failed and end - n_C >= 0.4 * end:
             theta, *e.sample = estimate_sample(m, A, y, n_C, probabilities(end - n_C), theta, G)
-        e.low = m.w[A] @ y
-        e.high = e.low + 1 - m.w[A].sum()
+        e.low, e.high = m.w[A] @ y, m.w[A] @ y + 1 - m.w[A].sum()
         e.theta = np.clip(theta, e.low, e.high)
         p = (end * e.theta + 1) / (end + 2)  # 9.1
         e.e_0 = np.sqrt(p * (1 - p) * (1 / end - 1 / len(m.w)))
@@ -398,14 +391,14 @@ def random_half_width(e, N, L):
 
 
 def fifths(groups, seed):
-    """9.3, 12: the fifth of each source model; `groups` has a number for each of them."""
-    size = np.bincount(groups)
+    """9.3, 12: the fifth of each source model."""
+    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
     order = np.random.default_rng(child(seed, 0)).permutation(len(size))
     fifth, models = np.zeros(len(size), int), np.zeros(5)
-    for group in order[np.argsort(-size[order], kind="stable")]:
-        fifth[group] = models.argmin()
-        models[fifth[group]] += size[group]
-    return fifth[groups]
+    for k in order[np.argsort(-size[order], kind="stable")]:
+        fifth[k] = models.argmin()
+        models[fifth[k]] += size[k]
+    return fifth[group]
 
 
 def hold_out(Y, groups, tasks, n, method, seed):
@@ -473,7 +466,7 @@ def interval(e, held_out, s, groups, N, L, method):
     else:  # 9.3
         held, error, unit, answers = held_out
         has, last = ~np.isnan(unit), answers == e.n
-        h, h_0 = error_quantile((error / unit)[has], groups[held[has]], L) * e.unit, 0
+        h = error_quantile((error / unit)[has], groups[held[has]], L) * e.unit
         h_0 = random_half_width(e, N, L)
         above = is_clearly_above(error[last], s[held[last]], groups[held[last]], e.n, N)
         if np.sqrt(e.V) <= e.e_0 and not above:
@@ -485,21 +478,21 @@ def interval(e, held_out, s, groups, N, L, method):
         h = max(h, r_0 * h_0)
         low, high = e.theta - h, e.theta + h
     if e.y.min() == e.y.max():
-        ends_ = exact(int(e.y.sum()), e.n, N, L)
-        low, high = min(low, ends_[0]), max(high, ends_[1])
+        ends = exact(int(e.y.sum()), e.n, N, L)
+        low, high = min(low, ends[0]), max(high, ends[1])
     return max(min(low, e.theta), e.low), min(max(high, e.theta), e.high)
 
 
-def evaluate(Y, ask, n, method, *, groups=None, tasks=None, seed=0, L=0.9):
-    """Estimate a target's full score from n answers; return the estimate, its interval and items.
+def evaluate(Y, targets, n, method, *, groups=None, tasks=None, seed=0, L=0.9):
+    """Estimate full scores from n answers each: estimates, ends of intervals and items asked.
 
-    Y has the source models' scores. `ask` takes items (columns of Y) and returns the target's scores.
-    `groups` and `tasks` have a number for each source model and each item.
+    `Y` has the source models' scores, and each target is a function of items (columns of `Y`) to
+    the target's scores on them. `groups` and `tasks` name those of source models and items.
     """
     S, N = Y.shape
-    groups = np.arange(S) if groups is None else groups
-    tasks = np.zeros(N, int) if tasks is None else tasks
+    groups = np.arange(S) if groups is None else first_of(groups)
     m = learn(Y, groups, tasks, seed)
-    e = run(m, ask, n, method, m.G)[-1]
-    held_out = None if e.sample else hold_out(Y, groups, tasks, n, method, seed)
-    return e.theta, interval(e, held_out, m.s, groups, N, L, method), e.A
+    found = [run(m, ask, n, method, m.G)[-1] for ask in targets]
+    held_out = hold_out(Y, groups, tasks, n, method, seed)
+    ends = [interval(e, held_out, m.s, groups, N, L, method) for e in found]
+    return [(e.theta, *end, e.A) for e, end in zip(found, ends, strict=True)]
