@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln, logit, logsumexp, softmax, stdtrit
 
 
@@ -25,16 +26,17 @@ def t(f, L):
     return stdtrit(f, (1 + L) / 2)
 
 
-def first_of(names):
-    """12: the position of the first one of the same name, for each of the names."""
-    _, first, kind = np.unique(names, return_index=True, return_inverse=True)
-    return first[kind]
+def groups_of(Y, families):
+    """12: the group of each source model."""
+    alike = (np.corrcoef(Y) >= 0.95) | (families[:, None] == families)
+    return connected_components(alike)[1]
 
 
 def order_of(tasks, seed):
     """3, 12: the order in which samples take the items."""
     N, r = len(tasks), np.random.default_rng(child(seed, 7))
-    task = first_of(tasks)
+    _, first, number = np.unique(tasks, return_index=True, return_inverse=True)
+    task = first[number]  # each item's task: the position of its first item
     place = np.argsort(task, kind="stable")
     block = np.concatenate([np.arange((task == k).sum()) // 16 for k in np.unique(task)])
     circle = place[np.lexsort((r.random(N), block, task[place]))]
@@ -110,11 +112,12 @@ def weigh_grid(P, answers):
     return softmax(answers @ np.log(P).T + (1 - answers) @ np.log(1 - P).T, axis=1)
 
 
-def learn(Y, groups, tasks, seed):
+def learn(Y, families, tasks, seed):
     """Return what the source models tell about the items, before any answer of a target."""
     S, N = Y.shape
     m = SimpleNamespace(Y=Y, w=np.full(N, 1 / N), s=Y.mean(1), order=order_of(tasks, seed))
-    m.G = len(np.unique(groups))
+    m.groups = groups_of(Y, families)
+    m.G = m.groups.max() + 1
     z = np.log((m.s * N + 0.5) / ((1 - m.s) * N + 0.5))  # 4
     m.z = z = (z - z.mean()) / z.std()
     m.b, m.a, m.C = fit_curves(Y, z)
@@ -392,18 +395,18 @@ def random_half_width(e, N, L):
 
 def fifths(groups, seed):
     """9.3, 12: the fifth of each source model."""
-    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
+    size = np.bincount(groups)
     order = np.random.default_rng(child(seed, 0)).permutation(len(size))
     fifth, models = np.zeros(len(size), int), np.zeros(5)
     for k in order[np.argsort(-size[order], kind="stable")]:
         fifth[k] = models.argmin()
         models[fifth[k]] += size[k]
-    return fifth[group]
+    return fifth[groups]
 
 
-def hold_out(Y, groups, tasks, n, method, seed):
+def hold_out(Y, families, tasks, n, method, seed):
     """9.3: for each estimate of a held-out source model the model, error, unit, and answers."""
-    (S, N), G = Y.shape, len(np.unique(groups))
+    (S, N), groups = Y.shape, groups_of(Y, families)
     is_static, seeds = method == "fewbench-static", [seed, child(seed, 3, 1), child(seed, 3, 2)]
     measured = np.random.default_rng(child(seed, 2)).permutation(S)[: S if is_static else 60]
     rows = []
@@ -411,9 +414,9 @@ def hold_out(Y, groups, tasks, n, method, seed):
         fifth = fifths(groups, s)
         for k in range(5):
             rest = fifth != k
-            m = learn(Y[rest], groups[rest], tasks, child(s, 1, k))
+            m = learn(Y[rest], families[rest], tasks, child(s, 1, k))
             for held in np.intersect1d(measured, np.flatnonzero(~rest)):
-                for e in run(m, Y[held].__getitem__, n, method, G):
+                for e in run(m, Y[held].__getitem__, n, method, groups.max() + 1):
                     unit = np.nan if e.sample else e.unit
                     rows.append((held, Y[held].mean() - e.theta, unit, e.n))
     held, error, unit, answers = np.array(rows).T
@@ -483,16 +486,17 @@ def interval(e, held_out, s, groups, N, L, method):
     return max(min(low, e.theta), e.low), min(max(high, e.theta), e.high)
 
 
-def evaluate(Y, targets, n, method, *, groups=None, tasks=None, seed=0, L=0.9):
+def evaluate(Y, targets, n, method, *, families=None, tasks=None, seed=0, L=0.9):
     """Estimate full scores from n answers each: estimates, ends of intervals and items asked.
 
     `Y` has the source models' scores, and each target is a function of items (columns of `Y`) to
-    the target's scores on them. `groups` and `tasks` name those of source models and items.
+    the target's scores on them. `families` and `tasks` are those of source models and items.
     """
     S, N = Y.shape
-    groups = np.arange(S) if groups is None else first_of(groups)
-    m = learn(Y, groups, tasks, seed)
+    families = np.arange(S) if families is None else np.array(families)
+    tasks = np.zeros(N, int) if tasks is None else np.array(tasks)
+    m = learn(Y, families, tasks, seed)
     found = [run(m, ask, n, method, m.G)[-1] for ask in targets]
-    held_out = hold_out(Y, groups, tasks, n, method, seed)
-    ends = [interval(e, held_out, m.s, groups, N, L, method) for e in found]
+    held_out = hold_out(Y, families, tasks, n, method, seed)
+    ends = [interval(e, held_out, m.s, m.groups, N, L, method) for e in found]
     return [(e.theta, *end, e.A) for e, end in zip(found, ends, strict=True)]
