@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse.csgraph import connected_components
-from scipy.special import gammaln, logit, logsumexp, softmax, stdtrit
+from scipy.special import logit, logsumexp, softmax
+from scipy.stats import hypergeom, t
 
 
 def child(seed, *keys):
@@ -21,9 +22,9 @@ def sigma(x):
     return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
 
 
-def t(f, L):
+def t_(f, L):
     """1: quantile of Student's distribution."""
-    return stdtrit(f, (1 + L) / 2)
+    return t.ppf((1 + L) / 2, f)
 
 
 def groups_of(Y, families):
@@ -112,8 +113,8 @@ def weigh_grid(P, answers):
     return softmax(answers @ np.log(P).T + (1 - answers) @ np.log(1 - P).T, axis=1)
 
 
-def learn(Y, families, tasks, seed):
-    """Return what the source models tell about the items, before any answer of a target."""
+def learn(Y, families, tasks, n, method, seed):
+    """Return all that is known before a target answers, and the items that are chosen by then."""
     S, N = Y.shape
     m = SimpleNamespace(Y=Y, w=np.full(N, 1 / N), s=Y.mean(1), order=order_of(tasks, seed))
     m.groups = groups_of(Y, families)
@@ -135,6 +136,14 @@ def learn(Y, families, tasks, seed):
     m.psi = 0.8 * np.maximum(zeta, 0.3 * zeta.mean())
     m.eps = m.psi + np.maximum(0.2 * zeta - (m.Phi[:16] ** 2).sum(0), 0)
     m.d = (m.b - m.b.mean()) / (m.b.std() + 1e-9)
+    m.n, m.method, m.is_static = n, method, method == "fewbench-static"
+    none, equal = np.array([], int), np.full(S, 1 / S)
+    if m.is_static:  # 3
+        m.A = choose(m, equal, (0.5, 0.25, 0.25), none, round(n / 3))
+        near = (m.g >= z.min() - 2) & (m.g <= z.max() + 2)
+        m.drawn, m.pi = draw(m, (m.P * (1 - m.P))[near].mean(0), m.A, n - len(m.A))
+    else:
+        m.A, m.drawn, m.pi = choose(m, equal, (1, 0, 0), none, min(n, 5)), none, None
     return m
 
 
@@ -316,37 +325,31 @@ def estimate_sample(m, A, y, n_C, pi, theta, G):
     return theta + q_B * (sample - theta), V, n_B - 1
 
 
-def run(m, ask, n, method, G):
-    """2, 3, 7, 8: ask n items; return the estimates that count, the last one for all answers.
-
-    `ask` takes items and returns the target's scores on them.
-    """
-    is_static, doubled = method == "fewbench-static", 5 * 2 ** np.arange(9)
-    rounds = [n] if is_static else [*doubled[doubled < n], n]
-    weights, n_C = ((0.5, 0.25, 0.25), round(n / 3)) if is_static else ((1, 0, 0), n)
-    A, y, drawn, failed, found = np.array([], int), np.array([]), np.array([], int), False, []
+def run(m, ask, G):
+    """2, 3, 7, 8: ask m.n items; return the estimates that count, the last one for all answers."""
+    n, doubled = m.n, 5 * 2 ** np.arange(9)
+    rounds = [n] if m.is_static else [*doubled[doubled < n], n]
+    A, drawn, pi, n_C = m.A, m.drawn, m.pi, len(m.A) if m.is_static else n
+    y, weights, failed, found = np.array([]), (1, 0, 0), False, []
     for k, end in enumerate(rounds, 1):
-        if len(A) < n_C:
-            A = choose(m, resemble(m, A, y), weights, A, min(end, n_C) - len(A))
-        if is_static:
-            near = (m.g >= m.z.min() - 2) & (m.g <= m.z.max() + 2)
-            drawn, probabilities = draw(m, (m.P * (1 - m.P))[near].mean(0), A, n - n_C)
+        if len(A) < min(end, n_C):
+            A = choose(m, resemble(m, A, y), weights, A, end - len(A))
         A = np.append(A, drawn[len(A) - n_C : end - n_C])
         y = np.append(y, ask(A[len(y) :]))
         theta, V, weights = mix(m, A, y, rounds[:k])
         weights = weights if weights[1] + weights[2] >= 0.15 else (1, 0, 0)
-        if is_static or (end >= 10 and not failed):
+        if m.is_static or (end >= 10 and not failed):
             p_fit, p_new, is_far, _ = check(m, (m.b[A], m.a[A], m.C[A]), m.Y[:, A], y)
             is_far = is_far and (end >= 40 or n - end >= 60)
             failed = is_far or min(p_fit, p_new) <= 0.05
-            if failed and not is_static:
+            if failed and not m.is_static:
                 n_C, omega = end, weigh_grid(m.P[:, A], y[None])[0]
-                drawn, probabilities = draw(m, omega @ (m.P * (1 - m.P)), A, n - n_C)
+                drawn, pi = draw(m, omega @ (m.P * (1 - m.P)), A, n - n_C)
         if end < min(10, n):
             continue
-        e = SimpleNamespace(n=end, V=V, y=y, A=A, sample=None)
+        e = SimpleNamespace(V=V, y=y, A=A, sample=None)
         if failed and end - n_C >= 0.4 * end:
-            theta, *e.sample = estimate_sample(m, A, y, n_C, probabilities(end - n_C), theta, G)
+            theta, *e.sample = estimate_sample(m, A, y, n_C, pi(end - n_C), theta, G)
         e.low, e.high = m.w[A] @ y, m.w[A] @ y + 1 - m.w[A].sum()
         e.theta = np.clip(theta, e.low, e.high)
         p = (end * e.theta + 1) / (end + 2)  # 9.1
@@ -358,29 +361,17 @@ def run(m, ask, n, method, G):
     return found
 
 
-def hypergeometric(N, K, n):
-    """9.1: the probabilities of 0, …, n right ones among n of N items, for each K of an array."""
-
-    def log_choose(a, b):
-        with np.errstate(invalid="ignore"):
-            value = gammaln(a + 1) - gammaln(b + 1) - gammaln(a - b + 1)
-        return np.where((b < 0) | (b > a), -np.inf, value)
-
-    x, K = np.arange(n + 1), np.asarray(K)[..., None]
-    return np.exp(log_choose(K, x) + log_choose(N - K, n - x) - log_choose(N, n))
-
-
 def exact(x, n, N, L):
     """9.1: the exact interval for x right answers of n."""
     K = np.arange(x, N - n + x + 1)
-    pr = hypergeometric(N, K, n)
+    pr = hypergeom.pmf(np.arange(n + 1), N, K[:, None], n)
     K = K[(pr[:, x:].sum(1) > (1 - L) / 2) & (pr[:, : x + 1].sum(1) > (1 - L) / 2)]
     return np.array([K[0], K[-1]]) / N
 
 
 def random_half_width(e, N, L):
     """9.1: h_0, the half width of as many random items."""
-    n, right = e.n, round(e.n * e.theta, 9)
+    n, right = len(e.A), round(len(e.A) * e.theta, 9)
     nearest = {int(np.floor(right + 0.5)), int(np.ceil(right - 0.5))}
     moved = np.array([exact(x, n, N, L) + e.theta - x / n for x in nearest])
     low, high = moved[:, 0].min(), moved[:, 1].max()
@@ -390,7 +381,7 @@ def random_half_width(e, N, L):
         further = lower + (right - x) * (upper - lower)
         low, high = min(low, further[0]), max(high, further[1])
     low, high = max(low, 0), min(high, 1)
-    return max(e.e_0 * t(max(n - 1, 1), L), (high - low) / 2)
+    return max(e.e_0 * t_(max(n - 1, 1), L), (high - low) / 2)
 
 
 def fifths(groups, seed):
@@ -404,24 +395,24 @@ def fifths(groups, seed):
     return fifth[groups]
 
 
-def hold_out(Y, families, tasks, n, method, seed):
+def hold_out(m, families, tasks, seed):
     """9.3: for each estimate of a held-out source model the model, error, unit, and answers."""
-    (S, N), groups = Y.shape, groups_of(Y, families)
-    is_static, seeds = method == "fewbench-static", [seed, child(seed, 3, 1), child(seed, 3, 2)]
-    measured = np.random.default_rng(child(seed, 2)).permutation(S)[: S if is_static else 60]
+    S, N = m.Y.shape
+    measured = np.random.default_rng(child(seed, 2)).permutation(S)[: S if m.is_static else 60]
+    seeds = [seed, child(seed, 3, 1), child(seed, 3, 2)]
     rows = []
-    for s in seeds if is_static and S * N <= 250_000 else [seed]:
-        fifth = fifths(groups, s)
+    for s in seeds if m.is_static and S * N <= 250_000 else [seed]:
+        fifth = fifths(m.groups, s)
         for k in range(5):
             rest = fifth != k
-            m = learn(Y[rest], families[rest], tasks, child(s, 1, k))
+            others = learn(m.Y[rest], families[rest], tasks, m.n, m.method, child(s, 1, k))
             for held in np.intersect1d(measured, np.flatnonzero(~rest)):
-                for e in run(m, Y[held].__getitem__, n, method, groups.max() + 1):
+                for e in run(others, m.Y[held].__getitem__, m.G):
                     unit = np.nan if e.sample else e.unit
-                    rows.append((held, Y[held].mean() - e.theta, unit, e.n))
+                    rows.append((held, m.s[held] - e.theta, unit, len(e.A)))
     held, error, unit, answers = np.array(rows).T
-    single = [column.astype("f4").astype(float) for column in (error, unit)]
-    return held.astype(int), *single, answers
+    error, unit = error.astype("f4").astype(float), unit.astype("f4").astype(float)
+    return held.astype(int), error, unit, answers
 
 
 def error_quantile(x, groups, L):
@@ -433,47 +424,47 @@ def error_quantile(x, groups, L):
         var = a @ x**2
         for _ in range(50):
             var = a @ (x**2 * (nu + 1) / (nu + x**2 / var))
-        value = gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi * var) / 2
-        return value - (nu + 1) / 2 * a @ np.log1p(x**2 / (nu * var)), nu, var
+        return a @ t.logpdf(x, nu, scale=np.sqrt(var)), nu, var
 
     _, nu, var = max(fitted(nu) for nu in (3, 4, 6, 10, 30))
     order = np.argsort(np.abs(x), kind="stable")
     if L > G / (G + 1):
-        Q_c = np.abs(x).max() * t(nu, L) / t(nu, G / (G + 1))
+        Q_c = np.abs(x).max() * t_(nu, L) / t_(nu, G / (G + 1))
     else:
         reached = np.cumsum(a[order]) >= L * (G + 1) / G - 1e-12
         Q_c = np.abs(x)[order][reached.argmax()]
-    Q_t = np.sqrt(var) * t(nu, L) * np.sqrt(1 + 1 / G) * (1 + 1 / G)
+    Q_t = np.sqrt(var) * t_(nu, L) * np.sqrt(1 + 1 / G) * (1 + 1 / G)
     return Q_c ** (G / (G + 40)) * Q_t ** (40 / (G + 40))
 
 
 def is_clearly_above(error, s, groups, n, N):
     """9.3: whether held-out errors after n answers are clearly above random sampling's."""
-    pr = hypergeometric(N, np.rint(N * s), n)
+    pr = hypergeom.pmf(np.arange(n + 1), N, np.rint(N * s)[:, None], n)
     expected = (pr * np.abs(np.arange(n + 1) / n - s[:, None])).sum(1)
     group = np.unique(groups, return_inverse=True)[1]
     means = np.bincount(group, np.abs(error) - expected) / np.bincount(group)
     G = len(means)
-    return means.mean() > means.std(ddof=1) / np.sqrt(G) * stdtrit(G - 1, 0.95)
+    return means.mean() > means.std(ddof=1) / np.sqrt(G) * t.ppf(0.95, G - 1)
 
 
-def interval(e, held_out, s, groups, N, L, method):
-    """9: the interval of an estimate; s and groups are of the source models."""
+def interval(m, e, held_out, L):
+    """9: the interval of an estimate, by the errors of held-out source models."""
+    n, N = len(e.A), len(m.w)
     if e.sample:  # 9.4
         V, f = e.sample
         n_e, theta = e.theta * (1 - e.theta) / V, e.theta
         n_e = n_e if 0.05 < theta < 0.95 else max(n_e, f + 1)
-        T = t(f, L)
+        T = t_(f, L)
         root = T * np.sqrt(theta * (1 - theta) / n_e + T**2 / (4 * n_e**2))
         low, high = (theta + T**2 / (2 * n_e) + np.array([-root, root])) / (1 + T**2 / n_e)
     else:  # 9.3
         held, error, unit, answers = held_out
-        has, last = ~np.isnan(unit), answers == e.n
-        h = error_quantile((error / unit)[has], groups[held[has]], L) * e.unit
+        has, last = ~np.isnan(unit), answers == n
+        h = error_quantile((error / unit)[has], m.groups[held[has]], L) * e.unit
         h_0 = random_half_width(e, N, L)
-        above = is_clearly_above(error[last], s[held[last]], groups[held[last]], e.n, N)
+        above = is_clearly_above(error[last], m.s[held[last]], m.groups[held[last]], n, N)
         if np.sqrt(e.V) <= e.e_0 and not above:
-            h = 0.7 * np.sqrt(h * h_0) if method == "fewbench" else h
+            h = 0.7 * np.sqrt(h * h_0) if not m.is_static else h
             h = min(h, h_0)
         r_0 = 2 / 3 * e.p_far
         if not e.is_far and e.p <= 0.1:
@@ -481,7 +472,7 @@ def interval(e, held_out, s, groups, N, L, method):
         h = max(h, r_0 * h_0)
         low, high = e.theta - h, e.theta + h
     if e.y.min() == e.y.max():
-        ends = exact(int(e.y.sum()), e.n, N, L)
+        ends = exact(int(e.y.sum()), n, N, L)
         low, high = min(low, ends[0]), max(high, ends[1])
     return max(min(low, e.theta), e.low), min(max(high, e.theta), e.high)
 
@@ -492,11 +483,9 @@ def evaluate(Y, targets, n, method, *, families=None, tasks=None, seed=0, L=0.9)
     `Y` has the source models' scores, and each target is a function of items (columns of `Y`) to
     the target's scores on them. `families` and `tasks` are those of source models and items.
     """
-    S, N = Y.shape
-    families = np.arange(S) if families is None else np.array(families)
-    tasks = np.zeros(N, int) if tasks is None else np.array(tasks)
-    m = learn(Y, families, tasks, seed)
-    found = [run(m, ask, n, method, m.G)[-1] for ask in targets]
-    held_out = hold_out(Y, families, tasks, n, method, seed)
-    ends = [interval(e, held_out, m.s, m.groups, N, L, method) for e in found]
-    return [(e.theta, *end, e.A) for e, end in zip(found, ends, strict=True)]
+    families = np.arange(len(Y)) if families is None else np.array(families)
+    tasks = np.zeros(len(Y.T), int) if tasks is None else np.array(tasks)
+    m = learn(Y, families, tasks, n, method, seed)
+    held_out = hold_out(m, families, tasks, seed)
+    found = [run(m, ask, m.G)[-1] for ask in targets]
+    return [(e.theta, *interval(m, e, held_out, L), e.A) for e in found]
