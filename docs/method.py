@@ -9,7 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logit, logsumexp, softmax
-from scipy.stats import hypergeom, t
+from scipy.stats import hypergeom
+from scipy.stats import t as student
 
 
 def child(seed, *keys):
@@ -22,9 +23,9 @@ def sigma(x):
     return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
 
 
-def t_(f, L):
+def t(f, L):
     """1: quantile of Student's distribution."""
-    return t.ppf((1 + L) / 2, f)
+    return student.ppf((1 + L) / 2, f)
 
 
 def groups_of(Y, families):
@@ -356,11 +357,6 @@ def run(m, ask, G):
             theta, *e.sample = estimate_sample(m, A, y, n_C, pi(end - n_C), theta, G)
         e.low, e.high = m.w[A] @ y, m.w[A] @ y + 1 - m.w[A].sum()
         e.theta = np.clip(theta, e.low, e.high)
-        p = (end * e.theta + 1) / (end + 2)  # 9.1
-        e.e_0 = np.sqrt(p * (1 - p) * (1 / end - 1 / len(m.w)))
-        p_fit, p_new, e.is_far, e.p_far = check(m, fit_curves(m.Y[:, A], m.z), m.Y[:, A], y)  # 9.2
-        e.p = np.sqrt(p_fit * p_new)
-        e.unit = np.sqrt(np.sqrt(V) * e.e_0) * max(e.p, 0.005) ** -0.35  # 9.3
         found.append(e)
     return found
 
@@ -385,7 +381,17 @@ def random_half_width(e, N, L):
         further = lower + (right - x) * (upper - lower)
         low, high = min(low, further[0]), max(high, further[1])
     low, high = max(low, 0), min(high, 1)
-    return max(e.e_0 * t_(max(n - 1, 1), L), (high - low) / 2)
+    return max(e.e_0 * t(max(n - 1, 1), L), (high - low) / 2)
+
+
+def measure(m, e):
+    """9.1, 9.2, 9.3: add e_0, how the target resembles the source models, and the unit u."""
+    n, N, Y = len(e.A), len(m.w), m.Y[:, e.A]
+    p = (n * e.theta + 1) / (n + 2)
+    e.e_0 = np.sqrt(p * (1 - p) * (1 / n - 1 / N))
+    p_fit, p_new, e.is_far, e.p_far = check(m, fit_curves(Y, m.z), Y, e.y)
+    e.p = np.sqrt(p_fit * p_new)
+    e.u = np.sqrt(np.sqrt(e.V) * e.e_0) * max(e.p, 0.005) ** -0.35
 
 
 def fifths(groups, seed):
@@ -412,7 +418,8 @@ def hold_out(m, families, tasks, seed):
             others = learn(m.Y[rest], families[rest], tasks, m.n, m.method, child(s, 1, k))
             for held in np.intersect1d(measured, np.flatnonzero(~rest)):
                 for e in run(others, m.Y[held].__getitem__, m.G):
-                    unit = np.nan if e.sample else e.unit
+                    measure(others, e)
+                    unit = np.nan if e.sample else e.u
                     rows.append((held, m.s[held] - e.theta, unit, len(e.A)))
     held, error, unit, answers = np.array(rows).T
     error, unit = error.astype("f4").astype(float), unit.astype("f4").astype(float)
@@ -428,16 +435,16 @@ def error_quantile(x, groups, L):
         var = a @ x**2
         for _ in range(50):
             var = a @ (x**2 * (nu + 1) / (nu + x**2 / var))
-        return a @ t.logpdf(x, nu, scale=np.sqrt(var)), nu, var
+        return a @ student.logpdf(x, nu, scale=np.sqrt(var)), nu, var
 
     _, nu, var = max(fitted(nu) for nu in (3, 4, 6, 10, 30))
     order = np.argsort(np.abs(x), kind="stable")
     if L > G / (G + 1):
-        Q_c = np.abs(x).max() * t_(nu, L) / t_(nu, G / (G + 1))
+        Q_c = np.abs(x).max() * t(nu, L) / t(nu, G / (G + 1))
     else:
         reached = np.cumsum(a[order]) >= L * (G + 1) / G - 1e-12
         Q_c = np.abs(x)[order][reached.argmax()]
-    Q_t = np.sqrt(var) * t_(nu, L) * np.sqrt(1 + 1 / G) * (1 + 1 / G)
+    Q_t = np.sqrt(var) * t(nu, L) * np.sqrt(1 + 1 / G) * (1 + 1 / G)
     return Q_c ** (G / (G + 40)) * Q_t ** (40 / (G + 40))
 
 
@@ -448,7 +455,7 @@ def is_clearly_above(error, s, groups, n, N):
     group = np.unique(groups, return_inverse=True)[1]
     means = np.bincount(group, np.abs(error) - expected) / np.bincount(group)
     G = len(means)
-    return means.mean() > means.std(ddof=1) / np.sqrt(G) * t.ppf(0.95, G - 1)
+    return means.mean() > means.std(ddof=1) / np.sqrt(G) * student.ppf(0.95, G - 1)
 
 
 def interval(m, e, held_out, L):
@@ -458,18 +465,18 @@ def interval(m, e, held_out, L):
         V, f = e.sample
         n_e, theta = e.theta * (1 - e.theta) / V, e.theta
         n_e = n_e if 0.05 < theta < 0.95 else max(n_e, f + 1)
-        T = t_(f, L)
-        root = T * np.sqrt(theta * (1 - theta) / n_e + T**2 / (4 * n_e**2))
-        low, high = (theta + T**2 / (2 * n_e) + np.array([-root, root])) / (1 + T**2 / n_e)
+        q = t(f, L)
+        root = q * np.sqrt(theta * (1 - theta) / n_e + q**2 / (4 * n_e**2))
+        low, high = (theta + q**2 / (2 * n_e) + np.array([-root, root])) / (1 + q**2 / n_e)
     else:  # 9.3
+        measure(m, e)
         held, error, unit, answers = held_out
         has, last = ~np.isnan(unit), answers == n
-        h = error_quantile((error / unit)[has], m.groups[held[has]], L) * e.unit
+        h = error_quantile((error / unit)[has], m.groups[held[has]], L) * e.u
         h_0 = random_half_width(e, N, L)
         above = is_clearly_above(error[last], m.s[held[last]], m.groups[held[last]], n, N)
         if np.sqrt(e.V) <= e.e_0 and not above:
-            h = 0.7 * np.sqrt(h * h_0) if not m.is_static else h
-            h = min(h, h_0)
+            h = min(h if m.is_static else 0.7 * np.sqrt(h * h_0), h_0)
         r_0 = 2 / 3 * e.p_far
         if not e.is_far and e.p <= 0.1:
             r_0 = max(r_0, np.interp(e.p, [0, 0.02, 0.1], [1, 1, 0.8]))
@@ -487,6 +494,7 @@ def evaluate(Y, targets, n, method, *, families=None, tasks=None, seed=0, L=0.9)
     `Y` has the source models' scores, and each target is a function of items (columns of `Y`) to
     the target's scores on them. `families` and `tasks` are those of source models and items.
     """
+    Y = np.asarray(Y, float)
     families = np.arange(len(Y)) if families is None else np.array(families)
     tasks = np.zeros(len(Y.T), int) if tasks is None else np.array(tasks)
     m = learn(Y, families, tasks, n, method, seed)
