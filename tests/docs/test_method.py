@@ -88,7 +88,7 @@ def of_families():
 
 def joined():
     """More than 101 source models."""
-    return without(*images(106, 60))
+    return without(*images(160, 80))
 
 
 @pytest.mark.parametrize(
