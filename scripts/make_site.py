@@ -222,7 +222,8 @@ def commands_page() -> str:
     lines = ["# Commands", "", summary, "", f"```\n{examples}\n```", ""]
     lines += ["`fewbench COMMAND --help` prints what stands here.", ""]
     lines += ["| command | |", "|---|---|"]
-    lines += [f"| [`{name}`](#{anchor(name)}) | {said} |" for name, (_, said) in COMMANDS.items()]
+    for name, listed in COMMANDS.items():
+        lines.append(f"| [`{name}`](#{anchor(name)}) | {listed.summary} |")
     for name in COMMANDS:
         for words, command in walk(name, load_command(name)):
             lines += ["", *command_lines(words, command)]

@@ -31,6 +31,7 @@ BASE = {
     "_lazy",
     "_memory",
     "_names",
+    "_plugins",
     "_progress",
     "_seeds",
     "_text",
@@ -385,8 +386,8 @@ def is_set(setting, texts):
 
 def test_each_setting_is_set_by_an_entry_an_example_or_a_benchmark():
     """What nobody sets is a constant. Of a page, the part is named in the same paragraph."""
-    parts = {name: part for stage in STAGES.values() for name, part in stage.items()} | ADAPTIVE
-    root, texts = ROOT.parents[1], [entry.parts for entry in (CATALOGUE | WITH_FILE).values()]
+    parts = {name: part for by in (*STAGES.values(), ADAPTIVE) for name, part in by.items()}
+    root, texts = ROOT.parents[1], [entry.parts for entry in {**CATALOGUE, **WITH_FILE}.values()]
     for page in (root / "README.md", *root.glob("docs/**/*.md")):
         texts += re.split(r"\n(?=\n|- )", page.read_text(encoding="utf-8"))
     texts += [path.read_text(encoding="utf-8") for path in root.glob("benchmarks/**/*.py")]

@@ -1,38 +1,59 @@
 """Every published method by its name, with its paper's settings and citation.
 
-A new method is one file with its class, one line in `fewbench.methods.parts` and one here.
+A new method of fewbench's own is one file with its class, one line in `fewbench.methods.parts` and
+one here; other packages add theirs through entry points.
 """
 
+import inspect
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 from fewbench._names import did_you_mean
+from fewbench._plugins import Added, Registry, added
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.methods.adaptive.fewbench import Fewbench
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.methods.base import AUTO, Method
-from fewbench.methods.parts import STAGES, combine
+from fewbench.methods.parts import WHOLE, MethodSet, added_parts, combine, is_own, stage_of
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.written import Piece, split, with_settings
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A method of the catalogue: its parts as written, its summary and its source."""
+    """A method of the catalogue.
+
+    Attributes
+    ----------
+    parts : str
+        Its parts, or its own name with settings, as the command line writes them.
+    summary, citation : str
+        What it does, in words, and its source.
+    is_main : bool
+        Whether it is listed among the methods to choose from; variants are not.
+    file : str
+        What `FILE` in the parts stands for, if the method needs a file.
+    own : Method or None
+        The method, where it is not made from its parts.
+    """
 
     parts: str
     summary: str
     citation: str
+    is_main: bool = False
+    file: str = ""
+    own: Method | None = None
 
     @cached_property
     def method(self) -> Method:
         """The method itself."""
-        return _method_of(split(self.parts))
+        return _method_of(split(self.parts)) if self.own is None else self.own
 
 
 AUTO_SAYS = (
@@ -93,12 +114,15 @@ ADVICE: tuple[Advice, ...] = (
 )
 
 # Methods that choose further items after seeing answers; settings are written like a part's.
-ADAPTIVE: dict[str, type[Any]] = {
-    "fewbench": Fewbench,
-    "tailored": Tailored,
-    "collaborative": Collaborative,
-    "fluid": Fluid,
-}
+ADAPTIVE: Registry[type[Any]] = Registry(
+    {
+        "fewbench": Fewbench,
+        "tailored": Tailored,
+        "collaborative": Collaborative,
+        "fluid": Fluid,
+    },
+    partial(added_parts, WHOLE),
+)
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
 ZHANG = "Zhang, Dorner & Hardt 2025, arXiv 2506.07673"
@@ -115,21 +139,24 @@ KIPNIS = "Kipnis et al. 2024 (metabench), arXiv 2407.12844"
 ALONE = {"tasks": "a choice of tasks", "features": "features"}
 
 # DISCO measures disagreement among 100 random sources (its M for MMLU).
-CATALOGUE: dict[str, Entry] = {
+OWN: dict[str, Entry] = {
     "fewbench": Entry(
         "fewbench",
         "items that most reduce the score's uncertainty; a Gaussian process and item curves",
         "ours",
+        is_main=True,
     ),
     "fewbench-static": Entry(
         "optimal-design+kriging",
         "as the method fewbench, with all items chosen at once",
         "ours",
+        is_main=True,
     ),
     "random": Entry(
         "random+mean",
         "random items, their mean",
         SAMPLING,
+        is_main=True,
     ),
     "random-stratified": Entry(
         "stratified+mean",
@@ -150,6 +177,7 @@ CATALOGUE: dict[str, Entry] = {
         "medoids(standardise=true)+mean",
         "k-medoids of source scores, cluster-weighted mean",
         VIVEK,
+        is_main=True,
     ),
     "anchor-points-correlation": Entry(
         "medoids(metric=correlation)+mean",
@@ -175,6 +203,7 @@ CATALOGUE: dict[str, Entry] = {
         "random+aipw",
         "random items; ridge regression over items predicts the others, corrected by residuals",
         ZHANG,
+        is_main=True,
     ),
     "random-pca": Entry(
         "random+imputation",
@@ -195,6 +224,7 @@ CATALOGUE: dict[str, Entry] = {
         "greedy+answers+ridge",
         "items chosen one by one for ridge regression on the answers, and that regression",
         "forward selection: Chen, Billings & Luo 1989; prediction: Zhang et al. 2025",
+        is_main=True,
     ),
     "random-low-rank": Entry(
         "random+completion",
@@ -215,6 +245,7 @@ CATALOGUE: dict[str, Entry] = {
         "irt-anchors+gp-irt",
         "the items of anchor-irt; weighted mean of anchor-irt and p-irt",
         POLO,
+        is_main=True,
     ),
     "gp-irt-random": Entry(
         "random+gp-irt",
@@ -225,6 +256,7 @@ CATALOGUE: dict[str, Entry] = {
         "informative+ability",
         "informative items of the best random subset; splines in ability and subset score",
         KIPNIS,
+        is_main=True,
     ),
     "metabench-unfiltered": Entry(
         "best-of-random+ability",
@@ -260,6 +292,7 @@ CATALOGUE: dict[str, Entry] = {
         "fluid",
         "random items, then those with most Fisher information; corrected expected scores",
         HOFMANN,
+        is_main=True,
     ),
     "fluid-as-printed": Entry(
         "fluid(random=0,estimate=answers)",
@@ -270,6 +303,7 @@ CATALOGUE: dict[str, Entry] = {
         "collaborative",
         "items in rounds, by variance over similar source models; optimal transport between tasks",
         FILTERING,
+        is_main=True,
     ),
     "collaborative-no-transport": Entry(
         "collaborative(transport=false)",
@@ -285,6 +319,7 @@ CATALOGUE: dict[str, Entry] = {
         "tailored",
         "items chosen by the source models that answer like the target; calibrated clusters",
         TAILORED,
+        is_main=True,
     ),
     "tailored-as-printed": Entry(
         "tailored(printed=true)",
@@ -295,6 +330,7 @@ CATALOGUE: dict[str, Entry] = {
         "pds(models=100)+signature+pca+forest",
         "items of highest PDS, random forest on the signature",
         DISCO,
+        is_main=True,
     ),
     "disco-pds-knn": Entry(
         "pds(models=100)+signature+pca+knn",
@@ -358,28 +394,52 @@ CATALOGUE: dict[str, Entry] = {
     ),
 }
 
-WITH_FILE: dict[str, Entry] = {
+WITH: dict[str, Entry] = {
     "bento-sim": Entry(
         "bento-sim(matrix=FILE)+mean",
         "tasks most similar to all tasks by measured transferability",
         BENTO,
+        is_main=True,
+        file="a file of fewbench transfer measure",
     ),
     "bento-le": Entry(
         "bento-le(matrix=FILE)+mean",
         "as bento-sim, on Laplacian eigenmaps",
         BENTO,
+        file="a file of fewbench transfer measure",
     ),
 }
-"""Methods that need a file of `fewbench transfer measure`, by the chooser of their tasks."""
+
+
+def _added() -> Iterator[tuple[str, Entry, str]]:
+    """Yield the methods that packages add."""
+    for one in added("methods"):
+        match one.thing:
+            case MethodSet(entries=entries):
+                yield from ((name, entry, one.package) for name, entry in entries.items())
+            case Method() as method:
+                yield one.name, _entry(one, method.describe(), own=method), one.package
+            case type() as kind if issubclass(kind, Method):
+                yield one.name, _entry(one, one.name), one.package
+            case _:
+                raise one.refused("neither a Method nor a MethodSet of fewbench.methods")
+
+
+def _entry(one: Added, parts: str, own: Method | None = None) -> Entry:
+    """Return the entry of a method that is described by its docstring alone."""
+    doc = (inspect.getdoc(one.thing) or "").partition("\n")[0]
+    summary = getattr(one.thing, "summary", doc)
+    return Entry(parts, summary, f"the package {one.package}", is_main=True, own=own)
+
+
+CATALOGUE: Registry[Entry] = Registry(OWN, lambda: (each for each in _added() if not each[1].file))
+"""Methods by name."""
+
+WITH_FILE: Registry[Entry] = Registry(WITH, lambda: (each for each in _added() if each[1].file))
+"""Methods that need a file, by the part that reads it."""
 
 OUTSIDE = ("flash-helm", "ucbe-lrf", "sort-and-search", "assessor", "clustering-semantic")
 """Methods of the papers' tables alone: in the repository, benchmarks/papers/methods."""
-
-FIRST = (
-    "fewbench", "fewbench-static", "greedy-ridge", "aipw", "random", "tailored", "collaborative",
-    "disco-pds-rf", "bento-sim", "anchor-points", "gp-irt-anchor", "metabench", "fluid",
-)  # fmt: skip
-"""The methods to choose from, and one of each paper; the others are variants."""
 
 SHORTEST = 3
 SHORT_FORMS = {"cf": "collaborative", "sands": "sortandsearch"}
@@ -401,7 +461,7 @@ def published_as(name: str) -> tuple[str, ...]:
     >>> published_as("TailoredBench"), published_as("BenTo-le"), published_as("gp-IRT")
     (('tailored', 'tailored-as-printed'), ('bento-le',), ('gp-irt-anchor', 'gp-irt-random'))
     """
-    sought, entries = _letters(name), CATALOGUE | WITH_FILE
+    sought, entries = _letters(name), {**CATALOGUE, **WITH_FILE}
     keys = {key: _letters(key) for key in entries}
     if exact := tuple(key for key in keys if keys[key] == sought):
         return exact
@@ -425,14 +485,14 @@ def suggested(name: str, otherwise: str) -> str:
     sought = _letters(name)
     if len(sought) >= SHORTEST and any(sought in _letters(key) for key in OUTSIDE):
         return "it is in the repository alone, in benchmarks/papers/methods"
-    entries = CATALOGUE | WITH_FILE
+    entries = {**CATALOGUE, **WITH_FILE}
     keys = published_as(name)
     if not keys and not get_close_matches(name, CATALOGUE, n=1):
         close = get_close_matches(sought, {key.partition("-")[0] for key in entries}, n=1)
         keys = published_as(close[0]) if close else ()
     if not keys:
         return did_you_mean(name, CATALOGUE, otherwise)
-    keys = tuple(sorted(keys, key=lambda key: key not in FIRST))  # stable
+    keys = tuple(sorted(keys, key=lambda key: not entries[key].is_main))  # stable
     methods = [key if key in CATALOGUE else entries[key].parts for key in keys]
     others = f", or a variant: {', '.join(methods[1:MOST_SUGGESTED])}" if methods[1:] else ""
     return f"did you mean {methods[0]}{others}? {otherwise}"
@@ -460,7 +520,7 @@ def find_method(text: str) -> Method:
             hint="only Evaluation, select_items and compare take your own methods",
         )
     name = text.strip()
-    if name in CATALOGUE:
+    if not re.search(r"[+(]", name) and name in CATALOGUE:
         return CATALOGUE[name].method
     if name == AUTO:
         raise MethodError(
@@ -484,7 +544,7 @@ def find_method(text: str) -> Method:
 def _unknown(name: str) -> MethodError:
     """Return the error for an unknown method name, which may be a part or a published name."""
     part = name.partition("(")[0]
-    stage = next((stage for stage in STAGES if part in STAGES[stage]), None)
+    stage = stage_of(part)
     if stage is None:
         lists = "fewbench methods lists them; or write parts, as in random+answers+ridge"
         return MethodError(f"unknown method {name!r}", hint=suggested(name, lists))
@@ -497,7 +557,7 @@ def _unknown(name: str) -> MethodError:
 
 def _method_of(pieces: list[Piece]) -> Method:
     """Make a static method from its parts, or an adaptive one from its settings."""
-    whole = [piece.name for piece in pieces if piece.name in ADAPTIVE]
+    whole = [each.name for each in pieces if not is_own(each.name) and each.name in ADAPTIVE]
     if whole and len(pieces) == 1:
         return cast(Method, with_settings(ADAPTIVE[whole[0]], pieces[0].settings, whole[0]))
     if whole:

@@ -2,11 +2,12 @@
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean
+from fewbench._plugins import Registry, added
 from fewbench._text import quoted
 from fewbench.errors import PublicError
 from fewbench.public.agents import WAYS as AGENTS
@@ -43,7 +44,18 @@ COLUMNS = (
     *("name", "title", "url", "models", "items", "size", "license", "cite"),
     *("run_with", "tried"),
 )
-SOURCES: dict[str, Source] = _sources()
+
+
+def _added() -> Iterator[tuple[str, Source, str]]:
+    """Yield the sources that packages add."""
+    for one in added("sources"):
+        if not isinstance(one.thing, Source):
+            raise one.refused("not a Source of fewbench.public.source")
+        yield one.name, one.thing, one.package
+
+
+SOURCES: Registry[Source] = Registry(_sources(), _added)
+"""Sources by name."""
 
 
 def find_source(name: str) -> Source:

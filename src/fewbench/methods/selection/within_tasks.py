@@ -76,6 +76,11 @@ class WithinTasks:
     inside: Selector = field(default_factory=WholeTasks)
 
     @property
+    def within(self) -> tuple[Selector, ...]:
+        """The selector inside, if it takes a part of the tasks' items."""
+        return () if isinstance(self.inside, WholeTasks) else (self.inside,)
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """Several tasks, and what they are compared by."""
         needs = [Need("tasks", 2, "with one task there is nothing to choose from")]

@@ -1,5 +1,8 @@
-"""The harnesses whose result files fewbench reads: a new one is a file and a line here."""
+"""The harnesses whose result files fewbench reads: our own, and those that packages add."""
 
+from collections.abc import Iterator
+
+from fewbench._plugins import Registry, added
 from fewbench.readers.harness import Harness
 from fewbench.readers.harnesses.evalplus import EvalPlus
 from fewbench.readers.harnesses.evalscope import EvalScope
@@ -37,4 +40,17 @@ _ALL: tuple[Harness, ...] = (
     MMLUPro(),
     LiveCodeBench(),
 )
-HARNESSES: dict[str, Harness] = {harness.name: harness for harness in _ALL}
+
+
+def _added() -> Iterator[tuple[str, Harness, str]]:
+    """Yield the readers that packages add, as classes or made."""
+    for one in added("readers"):
+        reader = one.thing() if isinstance(one.thing, type) else one.thing
+        lacks = [name for name in ("name", "files", "find", "read") if not hasattr(reader, name)]
+        if lacks or reader.name != one.name:
+            raise one.refused(f"a reader without {lacks[0]}" if lacks else "its name differs")
+        yield one.name, reader, one.package
+
+
+HARNESSES: Registry[Harness] = Registry({harness.name: harness for harness in _ALL}, _added)
+"""Readers by name, in the order in which files are offered to them."""

@@ -1,0 +1,98 @@
+"""What packages add to fewbench through entry points, and tables that hold it beside our own.
+
+The groups are `fewbench.methods`, `fewbench.readers`, `fewbench.sources`, `fewbench.runners` and
+`fewbench.commands`. An entry is one thing, by the name of the entry, or a mapping of several by
+theirs. Nothing is loaded at import: a table asks for what packages add when a name is not among
+our own, or when all names are listed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+from fewbench.errors import FewbenchError, first_line
+
+T = TypeVar("T")
+
+
+class Added(NamedTuple):
+    """Something that a package adds."""
+
+    name: str
+    thing: Any
+    package: str
+
+    def refused(self, why: str, hint: str | None = None) -> FewbenchError:
+        """Return the error for something that cannot be used."""
+        hint = hint or f"update or uninstall {self.package}"
+        return FewbenchError(f"the package {self.package} adds {self.name!r}: {why}", hint=hint)
+
+
+@cache
+def added(group: str) -> tuple[Added, ...]:
+    """Return what packages add to a group, in the order of their entries.
+
+    FewbenchError names the package if an entry cannot be loaded.
+    """
+    from importlib.metadata import entry_points  # takes as long as the rest of a command's start
+
+    things: list[Added] = []
+    for entry in entry_points(group=f"fewbench.{group}"):
+        package = entry.dist.name if entry.dist else entry.module
+        try:
+            thing = entry.load()
+        except Exception as error:
+            why = f"{entry.value} cannot be loaded: {type(error).__name__}: {first_line(error)}"
+            raise Added(entry.name, None, package).refused(why) from error
+        several = thing if isinstance(thing, Mapping) else {entry.name: thing}
+        things += [Added(name, each, package) for name, each in several.items()]
+    return tuple(things)
+
+
+class Registry(MutableMapping[str, T]):
+    """Things by name: our own, then those of packages, which are loaded when they are needed.
+
+    Parameters
+    ----------
+    own : mapping
+    more : callable
+        Returns what packages add: each name, the thing, and the package that adds it.
+
+    Examples
+    --------
+    >>> registry = Registry({"ours": 1}, lambda: [("theirs", 2, "package")])
+    >>> "ours" in registry, registry["theirs"], list(registry)
+    (True, 2, ['ours', 'theirs'])
+    """
+
+    def __init__(
+        self, own: Mapping[str, T], more: Callable[[], Iterable[tuple[str, T, str]]]
+    ) -> None:
+        self._things = dict(own)
+        self._more = more
+        self._is_whole = False
+
+    def _all(self) -> dict[str, T]:
+        if not self._is_whole:
+            whole = dict(self._things)
+            for name, thing, package in self._more():
+                if name in whole:
+                    raise Added(name, thing, package).refused("this name is taken")
+                whole[name] = thing
+            self._things, self._is_whole = whole, True
+        return self._things
+
+    def __getitem__(self, name: str) -> T:
+        return self._things[name] if name in self._things else self._all()[name]
+
+    def __setitem__(self, name: str, thing: T) -> None:
+        self._things[name] = thing
+
+    def __delitem__(self, name: str) -> None:
+        del self._things[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
