@@ -34,8 +34,8 @@ REPOSITORY_PAGES = {"how-to/contribute.md": "CONTRIBUTING.md", "changelog.md": "
 # Public modules. Users import what `__all__` of these names; all others are internal.
 PUBLIC = (
     "fewbench",
-    "fewbench.bento",
-    "fewbench.bento.measurement",
+    "fewbench_papers.bento",
+    "fewbench_papers.bento.measurement",
     "fewbench.datasets",
     "fewbench.errors",
     "fewbench.inspect",

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import fewbench
 from fewbench._plugins import Registry
 from fewbench.errors import FewbenchError
 from fewbench.scores import save_scores
@@ -18,11 +17,10 @@ from fewbench.testing import simulate
 
 PAGE = Path(__file__).parents[1] / "docs/extend.md"
 BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```$", re.M | re.S)
-SOURCE = Path(fewbench.__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(tmp_path_factory, install):
     """A folder with the page's package as an installer leaves it, and what its examples need."""
     folder = tmp_path_factory.mktemp("site")
     blocks = dict(BLOCK.findall(PAGE.read_text(encoding="utf-8")))
@@ -30,14 +28,7 @@ def site(tmp_path_factory):
     (folder / "acme").mkdir()
     for name, text in blocks.items():
         (folder / name).write_text(text)
-    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir()
-    head = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    (info / "METADATA").write_text(head)
-    lines = []
-    for group, entries in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {place}" for name, place in entries.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines))
+    install(project, folder)
     (folder / "logs").mkdir()
     for at, model in enumerate("abc"):
         answers = [{"question": f"{n}?", "correct": (at + n) % 3 > 0} for n in range(9)]
@@ -48,7 +39,7 @@ def site(tmp_path_factory):
 
 
 def ran(site, *words):
-    path = os.pathsep.join([str(site), str(SOURCE)])
+    path = os.pathsep.join([str(site), os.environ["PYTHONPATH"]])
     env = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, *words], cwd=site, env=env, capture_output=True, text=True, check=False

@@ -13,8 +13,8 @@ from fewbench.methods.prediction.mean import AnchorRatio, Mean
 from fewbench.methods.prediction.regression import Forest, Regression, Regressor
 from fewbench.methods.selection.disagreement import PredictiveDiversity
 from fewbench.methods.selection.random import Random
-from fewbench.methods.tasks.choosers import BentoLe, BentoSim
 from fewbench.methods.written import split, with_settings
+from fewbench_papers.bento.choosers import BentoLe, BentoSim
 from papers.methods.assessor import GenericAssessor
 from papers.methods.bento import MatchedSim, MedoidTasks, among_tasks
 from papers.methods.disco import MLP, UMAP, Boosting, Lasso

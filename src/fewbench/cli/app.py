@@ -59,8 +59,6 @@ OWN = {
         "methods": ("methods:methods", "List methods: which to use, and what each does."),
         "compare": ("compare:compare", "Compare methods on models with known full scores."),
         "select": ("pack:select", "Choose items to run."),
-        "tasks": ("tasks:tasks", "Choose a few tasks to run instead of all."),
-        "transfer": ("transfer:transfer", "Measure how tasks transfer to each other (BenTo)."),
     },
     "Share": {
         "pack": ("pack:pack", "Make a pack: a benchmark's few items in one file."),

@@ -132,7 +132,6 @@ TAILORED = "Yuan et al. 2025, TailoredBench"
 POLO = "Polo et al. 2024 (tinyBenchmarks), arXiv 2402.14992"
 DISCO = "Rubinstein et al. 2025, DISCO"
 SSEPY = "Fogliato et al. 2024 (SSEPY), arXiv 2406.07320"
-BENTO = "Zhao et al. 2024 (BenTo), arXiv 2410.13804"
 HOFMANN = "Hofmann et al. 2025 (Fluid Benchmarking), arXiv 2509.11106"
 KIPNIS = "Kipnis et al. 2024 (metabench), arXiv 2407.12844"
 
@@ -362,51 +361,10 @@ OWN: dict[str, Entry] = {
         "random items, nearest source by signature",
         DISCO,
     ),
-    "random-tasks": Entry(
-        "tasks-random+mean",
-        "random tasks, all their items",
-        BENTO,
-    ),
-    "bm25-sim": Entry(
-        "bento-sim(matrix=text)+mean",
-        "tasks most similar to all tasks by BM25 of their texts",
-        BENTO,
-    ),
-    "bm25-le": Entry(
-        "bento-le(matrix=text)+mean",
-        "as bm25-sim, on Laplacian eigenmaps",
-        BENTO,
-    ),
-    "fitted-tasks": Entry(
-        "tasks-fit+mean",
-        "tasks whose mean is nearest to the source models' full scores, by least squares",
-        "ours; what task reduction without source models is measured against",
-    ),
-    "ridge-tasks": Entry(
-        "tasks-ridge+task-means+ridge",
-        "tasks whose means best predict the full score by ridge regression, and that regression",
-        "ours; forward selection by leave-one-out error: Allen 1974",
-    ),
     "task-means-ridge": Entry(
         "stratified+task-means+ridge",
         "random items of each task, their mean, ridge regression on the tasks' means",
         "ours",
-    ),
-}
-
-WITH: dict[str, Entry] = {
-    "bento-sim": Entry(
-        "bento-sim(matrix=FILE)+mean",
-        "tasks most similar to all tasks by measured transferability",
-        BENTO,
-        is_main=True,
-        file="a file of fewbench transfer measure",
-    ),
-    "bento-le": Entry(
-        "bento-le(matrix=FILE)+mean",
-        "as bento-sim, on Laplacian eigenmaps",
-        BENTO,
-        file="a file of fewbench transfer measure",
     ),
 }
 
@@ -435,7 +393,7 @@ def _entry(one: Added, parts: str, own: Method | None = None) -> Entry:
 CATALOGUE: Registry[Entry] = Registry(OWN, lambda: (each for each in _added() if not each[1].file))
 """Methods by name."""
 
-WITH_FILE: Registry[Entry] = Registry(WITH, lambda: (each for each in _added() if each[1].file))
+WITH_FILE: Registry[Entry] = Registry({}, lambda: (each for each in _added() if each[1].file))
 """Methods that need a file, by the part that reads it."""
 
 OUTSIDE = ("flash-helm", "ucbe-lrf", "sort-and-search", "assessor", "clustering-semantic")

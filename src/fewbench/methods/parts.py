@@ -34,9 +34,7 @@ from fewbench.methods.selection import (
     disagreement,
     optimal_design,
     random,
-    within_tasks,
 )
-from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.written import Piece, with_settings, write
 
 WHOLE = "method"
@@ -125,7 +123,7 @@ PREDICTORS: dict[str, type[Any]] = {
     "kriging": kriging.Kriging,
 }
 OWN: dict[str, dict[str, type[Any]]] = {
-    "tasks": CHOOSERS,
+    "tasks": {},
     "selector": SELECTORS,
     "features": FEATURES,
     "reduction": REDUCTIONS,
@@ -168,14 +166,12 @@ def stage_of(name: str) -> str | None:
 
 def ways_of(stage: str) -> WaysOfStage | None:
     """Return how a package reads the parts that it adds to a stage; None for the ordinary way."""
-    if stage == "tasks":
-        return WaysOfStage(within_tasks.read_within, within_tasks.TaskSettings)
     sets = [each.thing for each in added("methods") if isinstance(each.thing, MethodSet)]
     return next((each.ways[stage] for each in sets if stage in each.ways), None)
 
 
 def _make(stage: str, piece: Piece) -> Any:
-    ways = None if piece.name in OWN[stage] and stage != "tasks" else ways_of(stage)
+    ways = None if piece.name in OWN[stage] else ways_of(stage)
     if ways is not None:
         return ways.read(piece)
     return with_settings(STAGES[stage][piece.name], piece.settings, piece.name)

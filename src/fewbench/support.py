@@ -1,0 +1,53 @@
+"""What a package that extends fewbench uses beside the modules of its subject.
+
+Names, texts, types, seeds and files, as fewbench's own modules use them: messages then read alike,
+and files are written alike. docs/extend.md shows what a package adds.
+"""
+
+from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
+from fewbench._files import only_process, written_whole
+from fewbench._journal import Lines, checked
+from fewbench._json import Frozen, first_mistake, loads, parse_json
+from fewbench._lazy import pandas
+from fewbench._memory import check_arrays_memory
+from fewbench._names import counted, did_you_mean, fixed, p_value, some, split_names
+from fewbench._progress import OnStep
+from fewbench._seeds import child_seed
+from fewbench._text import as_note, echo, keep_secrets, quoted, say, say_note
+from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._warned import in_cell
+
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "Frozen",
+    "IntArray",
+    "Lines",
+    "OnStep",
+    "as_note",
+    "check_arrays_memory",
+    "checked",
+    "child_seed",
+    "counted",
+    "did_you_mean",
+    "echo",
+    "first_mistake",
+    "fixed",
+    "in_cell",
+    "keep_secrets",
+    "loads",
+    "only_process",
+    "other_separator",
+    "p_value",
+    "pandas",
+    "parse_json",
+    "quoted",
+    "refuse_pointer",
+    "say",
+    "say_note",
+    "some",
+    "split_names",
+    "text_encoding",
+    "why_not_utf8",
+    "written_whole",
+]
