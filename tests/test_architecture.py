@@ -21,7 +21,7 @@ from fewbench.methods.parts import STAGES
 from fewbench.methods.written import plain
 
 ROOT = Path(fewbench.__file__).parent
-BESIDE = [ROOT.parent / "fewbench_papers"]
+BESIDE = [ROOT.parent / name for name in ("fewbench_logs", "fewbench_papers")]
 """Packages that the core knows only by their entry points."""
 BASE = {
     "errors",

@@ -9,7 +9,7 @@ from fewbench._files import only_process, written_whole
 from fewbench._journal import Lines, checked
 from fewbench._json import Frozen, first_mistake, loads, parse_json
 from fewbench._lazy import pandas
-from fewbench._memory import check_arrays_memory
+from fewbench._memory import check_arrays_memory, check_parquet, check_unpacked, check_zip
 from fewbench._names import counted, did_you_mean, fixed, p_value, some, split_names
 from fewbench._progress import OnStep
 from fewbench._seeds import child_seed
@@ -26,6 +26,9 @@ __all__ = [
     "OnStep",
     "as_note",
     "check_arrays_memory",
+    "check_parquet",
+    "check_unpacked",
+    "check_zip",
     "checked",
     "child_seed",
     "counted",

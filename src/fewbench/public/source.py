@@ -231,7 +231,7 @@ class Source:
         if ask.form is not None and not self.name.startswith(HUB):
             hint = "omit --from, which is for hub:ORG/DATASET"
             raise PublicError(f"{self.name} has a fixed format", hint=hint)
-        check_form(ask.form)
+        check_form(ask.form, PublicError)
         if ask.revision is not None and not self.has_revisions:
             raise PublicError(f"{self.name} has no revisions", hint="omit --revision")
         wanted = ask.models

@@ -14,7 +14,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._progress import OnStep
 from fewbench._text import quoted
-from fewbench.errors import MissingFileError, ReaderError
+from fewbench.errors import FewbenchError, MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
 from fewbench.readers.frames import Columns, table_columns
@@ -165,11 +165,11 @@ def look(path: Paths, form: str | None = None) -> FoundFiles:
     return FoundFiles(tuple(sources), form, files, *find_units(files, form))
 
 
-def check_form(form: str | None) -> None:
-    """Raise ReaderError if a name is not one of `--from`."""
+def check_form(form: str | None, kind: type[FewbenchError] = ReaderError) -> None:
+    """Raise an error of this kind if a name is not one of `--from`."""
     if form not in (None, *TABLES) and form not in HARNESSES:
         hint = did_you_mean(str(form), (*TABLES, *HARNESSES))
-        raise ReaderError(f"unknown form {form!r}", hint=hint)
+        raise kind(f"unknown form {form!r}", hint=hint)
 
 
 def import_results(

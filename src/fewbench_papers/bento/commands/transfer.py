@@ -143,8 +143,6 @@ exact-match  1 if the text is the answer, up to case and spaces
 )
 
 
-@transfer.command("repair")
-@documented
 def repair(folder: Path) -> None:
     """Drop damaged answers of a measurement; they are asked again.
 
@@ -167,3 +165,6 @@ def repair(folder: Path) -> None:
         )
     else:
         echo(f"{folder}: nothing is damaged")
+
+
+transfer.command("repair")(documented(repair))
