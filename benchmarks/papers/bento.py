@@ -9,7 +9,7 @@ import numpy as np
 
 from fewbench._seeds import child_seed
 from fewbench.methods import StaticMethod
-from fewbench.methods.prediction.mean import AnchorRatio, Mean
+from fewbench.methods.prediction.mean import Mean
 from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,
@@ -39,6 +39,7 @@ from fewbench_papers.bento.judgement import (
     task_estimates,
 )
 from fewbench_papers.bento.matrix import SOURCE_SCORES, of_texts
+from fewbench_papers.bento.ratio import AnchorRatio
 from papers.bento_baselines import BASELINES, texts_of_tasks
 from papers.bento_constant import CONSTANT, likeness_of_all
 from papers.bento_data import (

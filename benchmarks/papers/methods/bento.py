@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.methods.selection.random import Random
+from fewbench_papers.algorithms.clustering.kmedoids import kmedoids
 from fewbench_papers.bento import (
     Ordered,
     Similarity,

@@ -15,10 +15,7 @@ from typing import Any, cast
 from fewbench._names import did_you_mean
 from fewbench._plugins import Added, Registry, added
 from fewbench.errors import MethodError
-from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.methods.adaptive.fewbench import Fewbench
-from fewbench.methods.adaptive.fluid import Fluid
-from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.methods.base import AUTO, Method
 from fewbench.methods.parts import WHOLE, MethodSet, added_parts, combine, is_own, stage_of
 from fewbench.methods.static import StaticMethod
@@ -117,27 +114,15 @@ ADVICE: tuple[Advice, ...] = (
 ADAPTIVE: Registry[type[Any]] = Registry(
     {
         "fewbench": Fewbench,
-        "tailored": Tailored,
-        "collaborative": Collaborative,
-        "fluid": Fluid,
     },
     partial(added_parts, WHOLE),
 )
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
 ZHANG = "Zhang, Dorner & Hardt 2025, arXiv 2506.07673"
-VIVEK = "Vivek et al. 2023 (Anchor Points), arXiv 2309.08638"
-FILTERING = "Two-Stage Collaborative Filtering 2025"
-TAILORED = "Yuan et al. 2025, TailoredBench"
-POLO = "Polo et al. 2024 (tinyBenchmarks), arXiv 2402.14992"
-DISCO = "Rubinstein et al. 2025, DISCO"
-SSEPY = "Fogliato et al. 2024 (SSEPY), arXiv 2406.07320"
-HOFMANN = "Hofmann et al. 2025 (Fluid Benchmarking), arXiv 2509.11106"
-KIPNIS = "Kipnis et al. 2024 (metabench), arXiv 2407.12844"
 
 ALONE = {"tasks": "a choice of tasks", "features": "features"}
 
-# DISCO measures disagreement among 100 random sources (its M for MMLU).
 OWN: dict[str, Entry] = {
     "fewbench": Entry(
         "fewbench",
@@ -149,6 +134,18 @@ OWN: dict[str, Entry] = {
         "optimal-design+kriging",
         "as the method fewbench, with all items chosen at once",
         "ours",
+        is_main=True,
+    ),
+    "greedy-ridge": Entry(
+        "greedy+answers+ridge",
+        "items chosen one by one for ridge regression on the answers, and that regression",
+        "forward selection: Chen, Billings & Luo 1989; prediction: Zhang et al. 2025",
+        is_main=True,
+    ),
+    "aipw": Entry(
+        "random+aipw",
+        "random items; ridge regression over items predicts the others, corrected by residuals",
+        ZHANG,
         is_main=True,
     ),
     "random": Entry(
@@ -171,195 +168,6 @@ OWN: dict[str, Entry] = {
         "random+answers+ridge",
         "random items, ridge regression on the answers",
         ZHANG,
-    ),
-    "anchor-points": Entry(
-        "medoids(standardise=true)+mean",
-        "k-medoids of source scores, cluster-weighted mean",
-        VIVEK,
-        is_main=True,
-    ),
-    "anchor-points-correlation": Entry(
-        "medoids(metric=correlation)+mean",
-        "k-medoids by the correlation of source scores, cluster-weighted mean",
-        VIVEK,
-    ),
-    "anchor-points-predictor": Entry(
-        "medoids(metric=absolute-correlation)+anchor-lines",
-        "k-medoids by correlation; a line from its best medoid predicts each other item",
-        VIVEK,
-    ),
-    "kmedoids-ridge": Entry(
-        "medoids(standardise=true)+answers+ridge",
-        "anchor points' items, ridge regression on the answers",
-        f"items: {VIVEK}; prediction: {ZHANG}",
-    ),
-    "clustering": Entry(
-        "clusters+mean",
-        "k-means of source scores in each task, cluster-weighted mean",
-        f"{FILTERING}, Eq. 5",
-    ),
-    "aipw": Entry(
-        "random+aipw",
-        "random items; ridge regression over items predicts the others, corrected by residuals",
-        ZHANG,
-        is_main=True,
-    ),
-    "random-pca": Entry(
-        "random+imputation",
-        "random items, the others imputed by the source models' principal components",
-        ZHANG,
-    ),
-    "lasso-ridge": Entry(
-        "lasso-path+answers+ridge",
-        "items that the lasso keeps, ridge regression on the answers",
-        ZHANG,
-    ),
-    "double-optimize": Entry(
-        "joint+joint-weights",
-        "items and weights optimized together by gradient steps, weighted sum",
-        ZHANG,
-    ),
-    "greedy-ridge": Entry(
-        "greedy+answers+ridge",
-        "items chosen one by one for ridge regression on the answers, and that regression",
-        "forward selection: Chen, Billings & Luo 1989; prediction: Zhang et al. 2025",
-        is_main=True,
-    ),
-    "random-low-rank": Entry(
-        "random+completion",
-        "random items, low-rank completion of the others",
-        "Tipping & Bishop 1999; completion as in UCBE-LRF, Zhou et al. 2025",
-    ),
-    "anchor-irt": Entry(
-        "irt-anchors+mean",
-        "k-means of item response parameters, cluster-weighted mean",
-        POLO,
-    ),
-    "p-irt": Entry(
-        "irt-anchors+p-irt",
-        "the items of anchor-irt; the item response model predicts the others",
-        POLO,
-    ),
-    "gp-irt-anchor": Entry(
-        "irt-anchors+gp-irt",
-        "the items of anchor-irt; weighted mean of anchor-irt and p-irt",
-        POLO,
-        is_main=True,
-    ),
-    "gp-irt-random": Entry(
-        "random+gp-irt",
-        "random items; weighted mean of their mean and p-irt",
-        POLO,
-    ),
-    "metabench": Entry(
-        "informative+ability",
-        "informative items of the best random subset; splines in ability and subset score",
-        KIPNIS,
-        is_main=True,
-    ),
-    "metabench-unfiltered": Entry(
-        "best-of-random+ability",
-        "best random subset on held-out source models; splines in ability and subset score",
-        f"{KIPNIS}; so in {DISCO}, Table 1",
-    ),
-    "best-for-validation": Entry(
-        "best-of-random+ability(uses=score)",
-        "best random subset on held-out source models; a spline in its score",
-        f"{KIPNIS}, cross-validated subsampling",
-    ),
-    "random-search-ridge": Entry(
-        "ridge-search+answers+ridge",
-        "best random subset for ridge regression on the answers, and that regression",
-        f"{ZHANG}, Random-Search-Learn",
-    ),
-    "ssepy": Entry(
-        "strata+mean",
-        "random items from strata of similar difficulty, Horvitz-Thompson mean",
-        SSEPY,
-    ),
-    "ssepy-neyman": Entry(
-        "strata(allocation=neyman)+mean",
-        "as ssepy, with more items where right and wrong are equally likely",
-        SSEPY,
-    ),
-    "ssepy-difference": Entry(
-        "strata+difference",
-        "the items of ssepy, difference estimator over the source models' mean",
-        SSEPY,
-    ),
-    "fluid": Entry(
-        "fluid",
-        "random items, then those with most Fisher information; corrected expected scores",
-        HOFMANN,
-        is_main=True,
-    ),
-    "fluid-as-printed": Entry(
-        "fluid(random=0,estimate=answers)",
-        "items with most Fisher information at the current ability; expected scores",
-        HOFMANN,
-    ),
-    "collaborative": Entry(
-        "collaborative",
-        "items in rounds, by variance over similar source models; optimal transport between tasks",
-        FILTERING,
-        is_main=True,
-    ),
-    "collaborative-no-transport": Entry(
-        "collaborative(transport=false)",
-        "as collaborative, within each task",
-        FILTERING,
-    ),
-    "collaborative-low-rank": Entry(
-        "collaborative(prediction=low-rank)",
-        "the items of collaborative, low-rank completion of the others",
-        f"{FILTERING}, Table 5; completion as in UCBE-LRF, Zhou et al. 2025",
-    ),
-    "tailored": Entry(
-        "tailored",
-        "items chosen by the source models that answer like the target; calibrated clusters",
-        TAILORED,
-        is_main=True,
-    ),
-    "tailored-as-printed": Entry(
-        "tailored(printed=true)",
-        "as tailored, by the paper's equations instead of its program",
-        TAILORED,
-    ),
-    "disco-pds-rf": Entry(
-        "pds(models=100)+signature+pca+forest",
-        "items of highest PDS, random forest on the signature",
-        DISCO,
-        is_main=True,
-    ),
-    "disco-pds-knn": Entry(
-        "pds(models=100)+signature+pca+knn",
-        "items of highest PDS, nearest source by signature",
-        DISCO,
-    ),
-    "disco-jsd-rf": Entry(
-        "jsd(models=100)+signature+pca+forest",
-        "items of highest JSD, random forest on the signature",
-        DISCO,
-    ),
-    "disco-jsd-knn": Entry(
-        "jsd(models=100)+signature+pca+knn",
-        "items of highest JSD, nearest source by signature",
-        DISCO,
-    ),
-    "disco-jsd-ridge": Entry(
-        "jsd(models=100)+signature+pca+ridge(alpha=10)",
-        "items of highest JSD, ridge regression on the signature",
-        DISCO,
-    ),
-    "random-signature-rf": Entry(
-        "random+signature+pca+forest",
-        "random items, random forest on the signature",
-        DISCO,
-    ),
-    "random-signature-knn": Entry(
-        "random+signature+pca+knn",
-        "random items, nearest source by signature",
-        DISCO,
     ),
     "task-means-ridge": Entry(
         "stratified+task-means+ridge",

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.prediction.completed import task_lines
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
@@ -58,20 +59,8 @@ class _Fitted:
                 f"{self.function.__name__} gave {full}",
                 hint="return one number for each row of the answers",
             )
-        return Prediction(full, _of_tasks(self.scores, full) if tasks else None)
-
-
-def _of_tasks(scores: Scores, full: FloatArray) -> FloatArray:
-    """Return what models with these full scores have in each task, by a line through the sources.
-
-    Where they all have the same full score, the line has the slope 1.
-    """
-    sources, of_tasks = scores.full_scores(), scores.task_scores()
-    apart = sources - sources.mean()
-    spread = apart @ apart
-    slopes = apart @ of_tasks / spread if spread > 0 else np.ones(of_tasks.shape[1])
-    means = of_tasks.mean(axis=0)
-    return np.asarray(np.clip(means + np.outer(full - sources.mean(), slopes), 0, 1))
+        unknown = np.full((len(full), len(self.scores.tasks)), np.nan)
+        return Prediction(full, task_lines(self.scores).fill(unknown, full) if tasks else None)
 
 
 @dataclass(frozen=True)

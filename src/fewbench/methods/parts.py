@@ -20,18 +20,14 @@ from fewbench._plugins import Registry, added
 from fewbench.errors import MethodError
 from fewbench.methods.base import Predictor, Selector
 from fewbench.methods.prediction import (
-    abilities,
     aipw,
-    completed,
     features,
     kriging,
     mean,
     regression,
 )
 from fewbench.methods.selection import (
-    clusters,
     core_sets,
-    disagreement,
     optimal_design,
     random,
 )
@@ -75,60 +71,33 @@ class MethodSet:
     ways: Mapping[str, WaysOfStage] = field(default_factory=dict)
 
 
-SELECTORS: dict[str, type[Any]] = {
-    "random": random.Random,
-    "stratified": random.Stratified,
-    "medoids": clusters.Medoids,
-    "clusters": clusters.Clusters,
-    "pds": disagreement.PredictiveDiversity,
-    "jsd": disagreement.JensenShannon,
-    "irt-anchors": clusters.IRTAnchors,
-    "best-of-random": core_sets.BestOfRandom,
-    "ridge-search": core_sets.RidgeSearch,
-    "informative": core_sets.Informative,
-    "strata": random.Strata,
-    "lasso-path": core_sets.LassoPath,
-    "greedy": core_sets.Greedy,
-    "joint": core_sets.Joint,
-    "optimal-design": optimal_design.OptimalDesign,
-}
-FEATURES: dict[str, type[Any]] = {
-    "signature": features.Signature,
-    "answers": features.AnswerFeatures,
-    "subset-score": features.SubsetScore,
-    "task-means": features.TaskMeans,
-}
-REDUCTIONS: dict[str, type[Any]] = {
-    "none": features.NoReduction,
-    "pca": features.PCA,
-}
-REGRESSORS: dict[str, type[Any]] = {
-    "linear": regression.Linear,
-    "ridge": regression.Ridge,
-    "knn": regression.Neighbours,
-    "forest": regression.Forest,
-}
-PREDICTORS: dict[str, type[Any]] = {
-    "mean": mean.Mean,
-    "anchor-ratio": mean.AnchorRatio,
-    "completion": completed.LowRankCompletion,
-    "imputation": completed.Imputation,
-    "aipw": aipw.AIPW,
-    "ability": abilities.Ability,
-    "anchor-lines": completed.AnchorLines,
-    "joint-weights": regression.JointWeights,
-    "p-irt": abilities.PIRT,
-    "gp-irt": abilities.GPIRT,
-    "difference": mean.Difference,
-    "kriging": kriging.Kriging,
-}
 OWN: dict[str, dict[str, type[Any]]] = {
     "tasks": {},
-    "selector": SELECTORS,
-    "features": FEATURES,
-    "reduction": REDUCTIONS,
-    "regressor": REGRESSORS,
-    "predictor": PREDICTORS,
+    "selector": {
+        "random": random.Random,
+        "stratified": random.Stratified,
+        "greedy": core_sets.Greedy,
+        "optimal-design": optimal_design.OptimalDesign,
+    },
+    "features": {
+        "signature": features.Signature,
+        "answers": features.AnswerFeatures,
+        "subset-score": features.SubsetScore,
+        "task-means": features.TaskMeans,
+    },
+    "reduction": {
+        "none": features.NoReduction,
+        "pca": features.PCA,
+    },
+    "regressor": {
+        "linear": regression.Linear,
+        "ridge": regression.Ridge,
+    },
+    "predictor": {
+        "mean": mean.Mean,
+        "aipw": aipw.AIPW,
+        "kriging": kriging.Kriging,
+    },
 }
 """Our own parts."""
 

@@ -10,7 +10,6 @@ from urllib.parse import unquote
 import numpy as np
 
 from fewbench.algorithms import ties
-from fewbench.algorithms.choice.linear_choice import ridge_forward
 from fewbench.errors import MethodError
 from fewbench.methods.written import Piece, check_words, split, with_settings, write
 from fewbench.support import FloatArray, IntArray, some
@@ -22,6 +21,7 @@ from fewbench_papers.bento.matrix import (
     TaskMatrix,
     is_near_identity,
 )
+from fewbench_papers.bento.ridge_forward import ridge_forward
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from fewbench.algorithms.clustering.kmeans import eigenmaps, row_cosines, spectral_clusters
 from fewbench.errors import MethodError, MissingExtraError
 from fewbench.methods.needs import item_texts
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 from fewbench.scores.families import families_of
 from fewbench.support import FloatArray, IntArray, counted, some
+from fewbench_papers.algorithms.clustering.kmeans import eigenmaps, row_cosines, spectral_clusters
 from fewbench_papers.bento.transferability import Transferability, sizes_of
 
 SOURCE_SCORES = "scores of source models"

@@ -3,6 +3,7 @@
 from fewbench.methods import Entry, MethodSet
 from fewbench.methods.parts import WaysOfStage
 from fewbench_papers.bento.choosers import CHOOSERS
+from fewbench_papers.bento.ratio import AnchorRatio
 from fewbench_papers.bento.within_tasks import TaskSettings, read_within
 
 BENTO = "Zhao et al. 2024 (BenTo), arXiv 2410.13804"
@@ -47,4 +48,8 @@ ENTRIES = {
         file="a file of fewbench transfer measure",
     ),
 }
-METHODS = MethodSet(ENTRIES, {"tasks": CHOOSERS}, {"tasks": WaysOfStage(read_within, TaskSettings)})
+METHODS = MethodSet(
+    ENTRIES,
+    {"tasks": CHOOSERS, "predictor": {"anchor-ratio": AnchorRatio}},
+    {"tasks": WaysOfStage(read_within, TaskSettings)},
+)
