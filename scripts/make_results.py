@@ -118,7 +118,7 @@ def results_page(rows: pd.DataFrame) -> str:
     lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * (1 + len(REGIMES)) + "|"]
     pages = pages_of_methods()
     for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
-        if not ALL[method].is_main:
+        if method not in ALL or not ALL[method].is_main:
             continue
         cells = [f"[`{method}`](methods/{pages[method]})"]
         for split in REGIMES:

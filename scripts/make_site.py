@@ -34,14 +34,15 @@ REPOSITORY_PAGES = {"how-to/contribute.md": "CONTRIBUTING.md", "changelog.md": "
 # Public modules. Users import what `__all__` of these names; all others are internal.
 PUBLIC = (
     "fewbench",
-    "fewbench_papers.bento",
-    "fewbench_papers.bento.measurement",
     "fewbench.datasets",
     "fewbench.errors",
     "fewbench.inspect",
     "fewbench.methods",
     "fewbench.testing",
     "fewbench.testing.conformance",
+    "fewbench.testing.reader_conformance",
+    "fewbench_papers.bento",
+    "fewbench_papers.bento.measurement",
 )
 # Titles of the pages of the Python reference, by the package that a name comes from.
 TITLES = {

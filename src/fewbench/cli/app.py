@@ -24,7 +24,7 @@ class Listed(NamedTuple):
 
     place: str
     summary: str
-    subject: str = "Of other packages"
+    subject: str = "From other packages"
 
 
 # A command is imported when it is used, so that the version and the list of commands do not wait

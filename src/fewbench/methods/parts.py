@@ -134,7 +134,7 @@ def stage_of(name: str) -> str | None:
 
 
 def ways_of(stage: str) -> WaysOfStage | None:
-    """Return how a package reads the parts that it adds to a stage; None for the ordinary way."""
+    """Return how a package reads the parts that it adds to a stage, if it has a way of its own."""
     sets = [each.thing for each in added("methods") if isinstance(each.thing, MethodSet)]
     return next((each.ways[stage] for each in sets if stage in each.ways), None)
 

@@ -144,7 +144,7 @@ exact-match  1 if the text is the answer, up to case and spaces
 
 
 def repair(folder: Path) -> None:
-    """Drop damaged answers of a measurement; they are asked again.
+    """Drop damaged answers of a measurement, whose questions then run again.
 
     Prints the numbers of the lines, and keeps the damaged file as answers.jsonl.damaged.
 
