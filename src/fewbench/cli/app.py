@@ -11,6 +11,7 @@ from fewbench._plugins import Registry, added
 from fewbench._text import echo
 from fewbench._version import __version__
 from fewbench.cli.help import Commands, ListedGroup
+from fewbench.errors import FewbenchError
 
 
 class Listed(NamedTuple):
@@ -111,8 +112,13 @@ class _Commands(ListedGroup):
 
 def load_command(name: str) -> Any:
     """Import a command, with its options, as typer makes it."""
-    module, _, member = COMMANDS[name].place.partition(":")
-    loaded = getattr(import_module(module), member)
+    place = COMMANDS[name].place
+    module, _, member = place.partition(":")
+    try:
+        loaded = getattr(import_module(module), member)
+    except (ImportError, AttributeError) as error:
+        hint = f"update or uninstall the package that has {module.partition('.')[0]}"
+        raise FewbenchError(f"{name}: {place} cannot be loaded: {error}", hint=hint) from error
     alone = Commands()
     if isinstance(loaded, typer.Typer):
         alone.add_typer(loaded, name=name)

@@ -30,6 +30,8 @@ def _added() -> Iterator[tuple[str, Any, str]]:
     for one in added("runners"):
         if not (isinstance(one.thing, type) and issubclass(one.thing, Runner)):
             raise one.refused("not a Runner of fewbench.runners.driving")
+        if one.name in [command.name for command in run.registered_commands]:
+            raise one.refused("this name is taken")
         yield one.name, _command_of(one.name, one.thing), one.package
 
 
