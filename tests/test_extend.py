@@ -7,10 +7,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from fewbench._plugins import Registry
+from fewbench._plugins import Added, Registry
 from fewbench.errors import FewbenchError
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
@@ -104,7 +105,8 @@ def test_an_entry_that_cannot_be_loaded_is_named(site):
 
 
 def test_a_name_that_is_taken_is_refused():
-    registry = Registry({"random": 1}, lambda: [("random", 2, "acme")])
+    entry = SimpleNamespace(dist=SimpleNamespace(name="acme"))
+    registry = Registry({"random": 1}, lambda: [Added("random", 2, entry)])
     assert registry["random"] == 1
     with pytest.raises(FewbenchError, match="acme adds 'random': this name is taken"):
         registry["other"]

@@ -16,16 +16,27 @@ T = TypeVar("T")
 
 
 class Added(NamedTuple):
-    """Something that a package adds."""
+    """Something that a package adds, and the entry point that names it."""
 
     name: str
     thing: Any
-    package: str
+    entry: Any
 
-    def refused(self, why: str, hint: str | None = None) -> FewbenchError:
+    def of(self, name: str, thing: Any) -> "Added":
+        """Return something else of the same entry."""
+        return self._replace(name=name, thing=thing)
+
+    @property
+    def package(self) -> str:
+        """The name of the package; to read it takes time."""
+        return str(self.entry.dist.name if self.entry.dist else self.entry.module)
+
+    def refused(self, why: str) -> FewbenchError:
         """Return the error for something that cannot be used."""
-        hint = hint or f"update or uninstall {self.package}"
-        return FewbenchError(f"the package {self.package} adds {self.name!r}: {why}", hint=hint)
+        return FewbenchError(
+            f"the package {self.package} adds {self.name!r}: {why}",
+            hint=f"update or uninstall {self.package}",
+        )
 
 
 @cache
@@ -34,18 +45,17 @@ def added(group: str) -> tuple[Added, ...]:
 
     FewbenchError names the package if an entry cannot be loaded.
     """
-    from importlib.metadata import entry_points  # takes as long as the rest of a command's start
+    from importlib.metadata import entry_points  # takes a quarter of the start of a command
 
     things: list[Added] = []
     for entry in entry_points(group=f"fewbench.{group}"):
-        package = entry.dist.name if entry.dist else entry.module
         try:
             thing = entry.load()
         except Exception as error:
             why = f"{entry.value} cannot be loaded: {type(error).__name__}: {first_line(error)}"
-            raise Added(entry.name, None, package).refused(why) from error
+            raise Added(entry.name, None, entry).refused(why) from error
         several = thing if isinstance(thing, Mapping) else {entry.name: thing}
-        things += [Added(name, each, package) for name, each in several.items()]
+        things += [Added(name, each, entry) for name, each in several.items()]
     return tuple(things)
 
 
@@ -56,18 +66,16 @@ class Registry(MutableMapping[str, T]):
     ----------
     own : mapping
     more : callable
-        Returns what packages add: each name, the thing, and the package that adds it.
+        Returns what packages add.
 
     Examples
     --------
-    >>> registry = Registry({"ours": 1}, lambda: [("theirs", 2, "package")])
+    >>> registry = Registry({"ours": 1}, lambda: [Added("theirs", 2, None)])
     >>> "ours" in registry, registry["theirs"], list(registry)
     (True, 2, ['ours', 'theirs'])
     """
 
-    def __init__(
-        self, own: Mapping[str, T], more: Callable[[], Iterable[tuple[str, T, str]]]
-    ) -> None:
+    def __init__(self, own: Mapping[str, T], more: Callable[[], Iterable[Added]]) -> None:
         self._things = dict(own)
         self._more = more
         self._is_whole = False
@@ -75,10 +83,10 @@ class Registry(MutableMapping[str, T]):
     def _all(self) -> dict[str, T]:
         if not self._is_whole:
             whole = dict(self._things)
-            for name, thing, package in self._more():
-                if name in whole:
-                    raise Added(name, thing, package).refused("this name is taken")
-                whole[name] = thing
+            for one in self._more():
+                if one.name in whole:
+                    raise one.refused("this name is taken")
+                whole[one.name] = one.thing
             self._things, self._is_whole = whole, True
         return self._things
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.main import get_group
 
-from fewbench._plugins import Registry, added
+from fewbench._plugins import Added, Registry, added
 from fewbench._text import echo
 from fewbench._version import __version__
 from fewbench.cli.help import Commands, ListedGroup
@@ -67,12 +67,12 @@ OWN = {
 }
 
 
-def _added() -> Iterator[tuple[str, Listed, str]]:
+def _added() -> Iterator[Added]:
     """Yield the commands that packages add."""
     for one in added("commands"):
         if not isinstance(one.thing, Listed):
             raise one.refused("not a Listed of fewbench.cli.app")
-        yield one.name, one.thing, one.package
+        yield one
 
 
 COMMANDS: Registry[Listed] = Registry(

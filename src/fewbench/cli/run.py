@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from typer.main import get_group
 
-from fewbench._plugins import Registry, added
+from fewbench._plugins import Added, Registry, added
 from fewbench._progress import at_work
 from fewbench.cli.help import Commands, ListedGroup
 from fewbench.cli.running import RunOptions, run_and_print, run_command
@@ -23,7 +23,7 @@ class _Runners(ListedGroup):
         return RUNNERS
 
 
-def _added() -> Iterator[tuple[str, Any, str]]:
+def _added() -> Iterator[Added]:
     """Yield a command for each runner that packages add."""
     from fewbench.runners.driving import Runner
 
@@ -32,7 +32,7 @@ def _added() -> Iterator[tuple[str, Any, str]]:
             raise one.refused("not a Runner of fewbench.runners.driving")
         if one.name in [command.name for command in run.registered_commands]:
             raise one.refused("this name is taken")
-        yield one.name, _command_of(one.name, one.thing), one.package
+        yield one.of(one.name, _command_of(one.name, one.thing))
 
 
 def _command_of(name: str, runner: Any) -> Any:

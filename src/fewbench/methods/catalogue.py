@@ -177,16 +177,22 @@ OWN: dict[str, Entry] = {
 }
 
 
-def _added() -> Iterator[tuple[str, Entry, str]]:
-    """Yield the methods that packages add."""
+def _added(*, with_file: bool) -> Iterator[Added]:
+    """Yield the methods that packages add, those that need a file or the others."""
+    for one in _entries():
+        if bool(one.thing.file) == with_file:
+            yield one
+
+
+def _entries() -> Iterator[Added]:
     for one in added("methods"):
         match one.thing:
             case MethodSet(entries=entries):
-                yield from ((name, entry, one.package) for name, entry in entries.items())
+                yield from (one.of(*named) for named in entries.items())
             case Method() as method:
-                yield one.name, _entry(one, method.describe(), own=method), one.package
+                yield one.of(one.name, _entry(one, method.describe(), own=method))
             case type() as kind if issubclass(kind, Method):
-                yield one.name, _entry(one, one.name), one.package
+                yield one.of(one.name, _entry(one, one.name))
             case _:
                 raise one.refused("neither a Method nor a MethodSet of fewbench.methods")
 
@@ -198,10 +204,10 @@ def _entry(one: Added, parts: str, own: Method | None = None) -> Entry:
     return Entry(parts, summary, f"the package {one.package}", is_main=True, own=own)
 
 
-CATALOGUE: Registry[Entry] = Registry(OWN, lambda: (each for each in _added() if not each[1].file))
+CATALOGUE: Registry[Entry] = Registry(OWN, partial(_added, with_file=False))
 """Methods by name."""
 
-WITH_FILE: Registry[Entry] = Registry({}, lambda: (each for each in _added() if each[1].file))
+WITH_FILE: Registry[Entry] = Registry({}, partial(_added, with_file=True))
 """Methods that need a file, by the part that reads it."""
 
 OUTSIDE = ("flash-helm", "ucbe-lrf", "sort-and-search", "assessor", "clustering-semantic")

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from fewbench._names import did_you_mean, some
-from fewbench._plugins import Registry, added
+from fewbench._plugins import Added, Registry, added
 from fewbench.errors import MethodError
 from fewbench.methods.base import Predictor, Selector
 from fewbench.methods.prediction import (
@@ -102,13 +102,13 @@ OWN: dict[str, dict[str, type[Any]]] = {
 """Our own parts."""
 
 
-def added_parts(stage: str) -> Iterator[tuple[str, type[Any], str]]:
+def added_parts(stage: str) -> Iterator[Added]:
     """Yield the parts of a stage that packages add."""
-    for name, thing, package in added("methods"):
-        if isinstance(thing, MethodSet):
-            yield from ((own, part, package) for own, part in thing.parts.get(stage, {}).items())
-        elif isinstance(thing, type) and stage == WHOLE:
-            yield name, thing, package
+    for one in added("methods"):
+        if isinstance(one.thing, MethodSet):
+            yield from (one.of(*named) for named in one.thing.parts.get(stage, {}).items())
+        elif isinstance(one.thing, type) and stage == WHOLE:
+            yield one
 
 
 STAGES: dict[str, Registry[type[Any]]] = {

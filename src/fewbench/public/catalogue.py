@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean
-from fewbench._plugins import Registry, added
+from fewbench._plugins import Added, Registry, added
 from fewbench._text import quoted
 from fewbench.errors import PublicError
 from fewbench.public.repository import repository
@@ -22,12 +22,12 @@ COLUMNS = (
 )
 
 
-def _added() -> Iterator[tuple[str, Source, str]]:
+def _added() -> Iterator[Added]:
     """Yield the sources that packages add."""
     for one in added("sources"):
         if not isinstance(one.thing, Source):
             raise one.refused("not a Source of fewbench.public.source")
-        yield one.name, one.thing, one.package
+        yield one
 
 
 SOURCES: Registry[Source] = Registry({}, _added)
