@@ -8,6 +8,8 @@ our own, or when all names are listed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from fewbench.errors import FewbenchError, first_line
@@ -37,6 +39,22 @@ class Added(NamedTuple):
             f"the package {self.package} adds {self.name!r}: {why}",
             hint=f"update or uninstall {self.package}",
         )
+
+
+def sources(group: str) -> Iterator[tuple[str, list[Path]]]:
+    """Yield each package that adds to a group, with its version, and its files, without importing.
+
+    Two states of a package that is worked on have the same version.
+    """
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=f"fewbench.{group}"):
+        spec = find_spec(entry.module.partition(".")[0])
+        origin = Path(spec.origin) if spec is not None and spec.origin else None
+        is_folder = origin is not None and origin.name == "__init__.py"
+        files = sorted(origin.parent.rglob("*.py")) if origin and is_folder else [origin]
+        named = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
+        yield named, [file for file in files if file is not None]
 
 
 @cache
