@@ -9,10 +9,13 @@ import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from fewbench._plugins import Added, Registry
-from fewbench.errors import FewbenchError
+from fewbench.errors import FewbenchError, MethodError
+from fewbench.methods import Answers, MethodSet, function_method, parts
+from fewbench.methods.selection.random import Random
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
@@ -110,6 +113,37 @@ def test_a_name_that_is_taken_is_refused():
     assert registry["random"] == 1
     with pytest.raises(FewbenchError, match="acme adds 'random': this name is taken"):
         registry["other"]
+
+
+@pytest.mark.parametrize(
+    ("choose", "predict"),
+    [
+        (lambda *_: [0, 0], lambda *_: [0.5]),
+        (lambda *_: [0, 99], lambda *_: [0.5]),
+        (lambda *_: [0.0, 1.0], lambda *_: [0.5]),
+        (lambda *_: [0, 1], lambda *_: [0.5, 0.5]),
+        (lambda *_: [0, 1], lambda *_: [1.01]),
+        (lambda *_: [0, 1], lambda *_: [float("nan")]),
+    ],
+)
+def test_functions_that_give_what_no_method_may_give_are_refused(choose, predict):
+    def run(method):
+        session = method.start(simulate(8, 20), 2, 0, ["a"])
+        session.tell("a", Answers(session.ask()["a"], np.ones((1, 2))))
+        session.predict(["a"])
+
+    with pytest.raises(MethodError, match="gave"):
+        run(function_method("odd", choose, predict))
+
+
+def test_parts_of_no_stage_and_parts_with_our_names_are_refused(monkeypatch):
+    with pytest.raises(MethodError, match="unknown stage 'selectors'"):
+        MethodSet(parts={"selectors": {"mine": Random}})
+    entry = SimpleNamespace(dist=SimpleNamespace(name="acme"))
+    mine = Added("acme", MethodSet(parts={"selector": {"mean": Random}}), entry)
+    monkeypatch.setattr(parts, "added", lambda group: (mine,))
+    with pytest.raises(FewbenchError, match="acme adds 'mean': this name is taken"):
+        list(parts.added_parts("selector"))
 
 
 OURS = """

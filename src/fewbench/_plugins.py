@@ -8,7 +8,6 @@ our own, or when all names are listed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -47,6 +46,7 @@ def sources(group: str) -> Iterator[tuple[str, list[Path]]]:
     Two states of a package that is worked on have the same version.
     """
     from importlib.metadata import entry_points
+    from importlib.util import find_spec
 
     for entry in entry_points(group=f"fewbench.{group}"):
         spec = find_spec(entry.module.partition(".")[0])

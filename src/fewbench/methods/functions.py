@@ -54,10 +54,10 @@ class _Fitted:
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         full = np.asarray(self.function(self.scores, answers.items, answers.scores), dtype=float)
-        if full.shape != (len(answers.scores),) or not np.isfinite(full).all():
+        if full.shape != (len(answers.scores),) or not ((full >= 0) & (full <= 1)).all():
             raise MethodError(
                 f"{self.function.__name__} gave {full}",
-                hint="return one number for each row of the answers",
+                hint="return one number from 0 to 1 for each row of the answers",
             )
         unknown = np.full((len(full), len(self.scores.tasks)), np.nan)
         return Prediction(full, task_lines(self.scores).fill(unknown, full) if tasks else None)

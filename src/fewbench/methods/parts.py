@@ -70,6 +70,11 @@ class MethodSet:
     parts: Mapping[str, Mapping[str, type[Any]]] = field(default_factory=dict)
     ways: Mapping[str, WaysOfStage] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        stages = (*OWN, WHOLE)
+        if unknown := [stage for stage in (*self.parts, *self.ways) if stage not in stages]:
+            raise MethodError(f"unknown stage {unknown[0]!r}", hint=f"use {', '.join(stages)}")
+
 
 OWN: dict[str, dict[str, type[Any]]] = {
     "tasks": {},
@@ -106,7 +111,10 @@ def added_parts(stage: str) -> Iterator[Added]:
     """Yield the parts of a stage that packages add."""
     for one in added("methods"):
         if isinstance(one.thing, MethodSet):
-            yield from (one.of(*named) for named in one.thing.parts.get(stage, {}).items())
+            for name, part in one.thing.parts.get(stage, {}).items():
+                if is_own(name):
+                    raise one.of(name, part).refused("this name is taken")
+                yield one.of(name, part)
         elif isinstance(one.thing, type) and stage == WHOLE:
             yield one
 
