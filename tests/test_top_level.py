@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench.bento.measurement.journal import repair_measurement
 from fewbench.cli import main
 from fewbench.testing import simulate, simulate_run
+from fewbench_papers.bento.measurement.journal import repair_measurement
 
 TABLE = simulate(20, 60, 3, seed=1)
 

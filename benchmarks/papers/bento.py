@@ -8,27 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fewbench._seeds import child_seed
-from fewbench.algorithms.choice.facility_location import coverage
-from fewbench.bento import (
-    Similarity,
-    TaskChooser,
-    TaskMatrix,
-    TaskResults,
-    Transferability,
-    judge,
-    read_chooser,
-)
-from fewbench.bento.held_out import CostlyTasks, HeldOutTasks, ridge_on_means
-from fewbench.bento.judgement import (
-    anchor_ratio,
-    question_estimates,
-    resampled_models,
-    task_estimates,
-)
 from fewbench.methods import StaticMethod
-from fewbench.methods.prediction.mean import AnchorRatio, Mean
-from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
-from fewbench.methods.tasks.matrix import SOURCE_SCORES, of_texts
+from fewbench.methods.prediction.mean import Mean
 from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,
@@ -39,6 +20,26 @@ from fewbench.study.inference import (
 )
 from fewbench.study.metrics import nrmse, pearson
 from fewbench.study.splits import make_split
+from fewbench_papers.bento import (
+    Similarity,
+    TaskChooser,
+    TaskMatrix,
+    TaskResults,
+    Transferability,
+    judge,
+    read_chooser,
+)
+from fewbench_papers.bento.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
+from fewbench_papers.bento.facility_location import coverage
+from fewbench_papers.bento.held_out import CostlyTasks, HeldOutTasks, ridge_on_means
+from fewbench_papers.bento.judgement import (
+    anchor_ratio,
+    question_estimates,
+    resampled_models,
+    task_estimates,
+)
+from fewbench_papers.bento.matrix import SOURCE_SCORES, of_texts
+from fewbench_papers.bento.ratio import AnchorRatio
 from papers.bento_baselines import BASELINES, texts_of_tasks
 from papers.bento_constant import CONSTANT, likeness_of_all
 from papers.bento_data import (

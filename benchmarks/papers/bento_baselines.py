@@ -6,10 +6,10 @@ from importlib.resources import files
 
 import numpy as np
 
-from fewbench.bento import TaskMatrix, read_chooser
-from fewbench.bento.judgement import judge
-from fewbench.methods.tasks.matrix import of_texts
 from fewbench.study.metrics import nrmse
+from fewbench_papers.bento import TaskMatrix, read_chooser
+from fewbench_papers.bento.judgement import judge
+from fewbench_papers.bento.matrix import of_texts
 from papers.bento_data import (
     KS,
     OTHERS,

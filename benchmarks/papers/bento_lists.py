@@ -3,8 +3,8 @@
 import numpy as np
 
 from fewbench._seeds import child_seed
-from fewbench.bento.judgement import resampled_models, task_estimates
 from fewbench.study.metrics import nrmse
+from fewbench_papers.bento.judgement import resampled_models, task_estimates
 from papers.bento_data import RELEASED, released, row, table_of
 from papers.record import Context, Study
 

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
 from fewbench.methods.confidence import confidence
 from fewbench.study import SplitSettings, compare, make_split
 from fewbench.study.metrics import kendall_tau
 from fewbench.uncertainty.replay import replay
+from fewbench_papers.algorithms.clustering.distances import item_distances
+from fewbench_papers.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
 from papers.methods import find, paper_method
 from papers.record import (
     GIVEN,

@@ -14,7 +14,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._progress import OnStep
 from fewbench._text import quoted
-from fewbench.errors import MissingFileError, ReaderError
+from fewbench.errors import FewbenchError, MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
 from fewbench.readers.frames import Columns, table_columns
@@ -35,7 +35,7 @@ from fewbench.scores.cell_words import CellWords
 from fewbench.scores.repeats import answers_needed, repeats_notes
 from fewbench.scores.table import key_field_of
 
-FORMS = ("scores", "npz", "table", *HARNESSES)
+TABLES = ("scores", "npz", "table")
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
 EVALUATION = "evaluation.json"
 DAMAGED = ("stop", "skip", "rows")
@@ -153,8 +153,7 @@ def look(path: Paths, form: str | None = None) -> FoundFiles:
         If no file is named, or the form is unknown.
     """
     sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(name) for name in path]
-    if form is not None and form not in FORMS:
-        raise ReaderError(f"unknown form {form!r}", hint=did_you_mean(form, FORMS))
+    check_form(form)
     if not sources:
         raise ReaderError("no file was named", hint="name files or folders")
     for source in sources:
@@ -164,6 +163,13 @@ def look(path: Paths, form: str | None = None) -> FoundFiles:
     if form is not None and form not in HARNESSES:
         return FoundFiles(tuple(sources), form, files, [], [])
     return FoundFiles(tuple(sources), form, files, *find_units(files, form))
+
+
+def check_form(form: str | None, kind: type[FewbenchError] = ReaderError) -> None:
+    """Raise an error of this kind if a name is not one of `--from`."""
+    if form not in (None, *TABLES) and form not in HARNESSES:
+        hint = did_you_mean(str(form), (*TABLES, *HARNESSES))
+        raise kind(f"unknown form {form!r}", hint=hint)
 
 
 def import_results(
