@@ -7,7 +7,7 @@ from pathlib import Path
 from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.frames import Columns, load_table, table_columns
+from fewbench.readers.frames import Columns, load_table, parts_of, table_columns
 
 FIELDS = ("model", "item", "task", "date", "family")
 
@@ -45,12 +45,13 @@ def find_lookups(sources: Sequence[Path], columns: Columns) -> tuple[list[Path],
     Such a table has no column of scores, a column that is named and that no file of answers has,
     and columns that these have too, by which rows are found.
     """
-    has = {source: table_columns(source) for source in sources}
-    answers = [source for source in sources if columns.score in has[source]]
+    has = {source: table_columns(source, columns.named) for source in sources}
+    answers = [source for source in sources if columns.scored(has[source])]
     there = {name for source in answers for name in has[source]}
     lookups = []
     for source in sources:
-        names = [name for name in columns.named if name not in there and name in has[source]]
+        wanted = [part for name in columns.named for part in parts_of(name, has[source])]
+        names = [name for name in wanted if name not in there and name in has[source]]
         shared = [name for name in has[source] if name in there]
         if source not in answers and names and shared:
             lookups.append(Lookup(source, tuple(shared), tuple(names)))

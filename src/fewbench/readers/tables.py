@@ -1,12 +1,14 @@
 """Tables of scores whose columns the user names: long and wide, in one file or several."""
 
 import os
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +18,13 @@ from fewbench.errors import ColumnError, FewbenchError, Mistakes, ReaderError
 from fewbench.readers.frames import (
     Columns,
     load_table,
+    parts_of,
     reader_of,
     table_columns,
 )
+from fewbench.readers.json_rows import fitting
 from fewbench.readers.lookup import find_lookups, without
+from fewbench.readers.values import as_number
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import CellWords
@@ -35,8 +40,13 @@ KEPT = {
 """Options that keep columns of usual names in a long table."""
 COST = "cost"
 """Column of a told table with what each answer cost."""
-NAMED_BY_FILE = "(model)"
-"""Column of models that are called as their files."""
+NAMED_BY_FILE, NAMED_BY_COLUMN, SCORE = "(model)", "(name)", "(score)"
+"""Columns of models that are called as their files, of what a pattern names, and of its scores."""
+TARGETS = {
+    *("target", "targets", "gold", "label", "reference", "expected", "expected_output", "truth"),
+    *("answer", "correct_answer", "ground_truth", "gold_answer", "reference_answer"),
+}
+"""Usual names of columns of right answers."""
 
 
 def read_table(
@@ -84,7 +94,7 @@ def read_table(
     sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(name) for name in path]
     for source in sources:
         reader_of(source)
-    long = columns.item is not None and columns.score is not None
+    long = columns.is_long
     label = columns.item if transposed else columns.model
     if not long and label is None:
         raise _no_columns_named(sources[0])
@@ -94,6 +104,8 @@ def read_table(
     if long:
         columns = _with_own_columns(sources, columns) if has_tasks else columns
         frame, columns = _long_rows(sources, columns, words, notes)
+        if columns.target is None and columns.score in frame:
+            _refuse_predictions(sources, frame, columns, words)
     else:
         frame = load_table(sources[0], columns.ids, None, words)
     try:
@@ -153,7 +165,7 @@ def _explained(error: FewbenchError, sources: Sequence[Path], columns: Columns) 
 
 def _with_own_columns(sources: Sequence[Path], columns: Columns) -> Columns:
     """Return the columns, with those of tasks and costs if all files have one of this name."""
-    names = set.intersection(*(set(table_columns(source)) for source in sources))
+    names = set.intersection(*({*table_columns(source, columns.named)} for source in sources))
     free = names - {columns.model, columns.item, columns.score}
     task = columns.task or ("task" if "task" in free else None)
     return replace(columns, task=task, cost=COST if COST in free else None)
@@ -162,39 +174,150 @@ def _with_own_columns(sources: Sequence[Path], columns: Columns) -> Columns:
 def _long_rows(
     sources: Sequence[Path], columns: Columns, words: CellWords, notes: list[str] | None
 ) -> "tuple[pd.DataFrame, Columns]":
-    """Return the rows of all files, and their columns with one of models."""
-    frames, mistakes = [], Mistakes()
-    is_named = columns.model is not None
+    """Return the rows of all files, and their columns with one of models, items and scores each."""
+    frames, mistakes, said = [], Mistakes(), list[str]()
+    by_file = columns.model_from is not None or columns.only_model is not None
+    there = [name for source in sources for name in table_columns(source, columns.named)]
+    is_named = columns.model is not None or (columns.item is not None and _melts(columns, there))
+    columns = replace(columns, model=None) if by_file else columns
     sources, lookups = find_lookups(sources, columns)
     own = without(columns, lookups) if lookups else columns
-    text = [*own.ids, *(key for lookup in lookups for key in lookup.keys)]
-    models = names_of_files(sources)
+    text = [part for name in own.ids for part in parts_of(name, there)]
+    text += [key for lookup in lookups for key in lookup.keys]
+    text += [*own.scored(there), own.target] if own.target else []
+    models = names_of_files(sources, of_folders=columns.model_from == "folder")
     if columns.only_model:
         models = [columns.only_model] * len(sources)
     for source, model in zip(sources, models, strict=True):
         with mistakes.noted():
             frame = load_table(source, text, own, words)
-            if not is_named or len(sources) > 1:
-                _require_in(source, frame, own.named)
-            if not is_named:
-                _refuse_own_models(source, columns)
+            if (how := frame.attrs.pop("found", "")) and how not in said:
+                said.append(f"{source}: {how}")
+            if by_file or not is_named or len(sources) > 1:
+                _require_in(source, frame, own.within(map(str, frame.columns)))
+            if by_file or not is_named:
+                if not by_file:
+                    _refuse_own_models(source, columns)
                 frame[NAMED_BY_FILE] = pd.Categorical([model]).repeat(len(frame))
             frames.append(frame)
     mistakes.refuse()
-    if not is_named:
+    if by_file or not is_named:
         columns = replace(columns, model=NAMED_BY_FILE)
-        if notes is not None and columns.only_model is None:
+        if columns.only_model is None:
+            what = "folder" if columns.model_from == "folder" else "file"
             named = "the model is" if len(models) == 1 else "the models are"
-            notes.append(
-                f"{named} called as the file{'s are' if len(models) > 1 else ' is'}, {some(models)}"
-                " (--model COLUMN names a column of models)"
+            said.insert(
+                0,
+                f"{named} called as the {what}{'s are' if len(models) > 1 else ' is'}, "
+                f"{some(dict.fromkeys(models))} (--model COLUMN names a column of models)"
             )
     frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
     for lookup in lookups:
         frame = lookup.added_to(frame)
-        if notes is not None:
-            notes.append(lookup.note())
+        said.append(lookup.note())
+    for field in ("model", "item", "task"):
+        name = getattr(columns, field)
+        if name and name not in frame and len(parts := parts_of(name, frame.columns)) > 1:
+            require_columns(frame, parts)
+            frame[name] = _joined(frame[parts])
+    if columns.item is None or columns.score not in frame:
+        frame, columns = _melted(frame, columns)
+    if columns.target is not None:
+        require_columns(frame, [str(columns.score), columns.target])
+        frame, columns, how = _compared(frame, columns)
+        said.append(how)
+    if notes is not None:
+        notes += said
     return frame, columns
+
+
+def _melts(columns: Columns, there: Iterable[str]) -> bool:
+    """Whether scores are in several columns, by a pattern."""
+    return columns.score is not None and "*" in columns.score and columns.score not in {*there}
+
+
+def _joined(parts: "pd.DataFrame") -> "pd.Series[Any]":
+    """Return columns joined by `/`; empty where all are, and without those that are."""
+    texts = parts.astype(object).where(parts.notna(), None)
+    cells = ["/".join(str(cell) for cell in row if cell is not None) for row in texts.to_numpy()]
+    return pd.Series(cells, index=parts.index, dtype=object).replace("", None)
+
+
+def _melted(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Columns]":
+    """Return a row for each column of scores, with what the `*` of the pattern stands for."""
+    pattern = str(columns.score)
+    found = columns.scored(map(str, frame.columns))
+    if not found:
+        require_columns(frame, [pattern])
+    named, field = NAMED_BY_COLUMN, "model" if columns.item else "item"
+    rest = [name for name in frame.columns if name not in found]
+    frame = frame.melt(rest, found, named, SCORE)
+    frame[named] = frame[named].map({name: fitting(name, pattern) for name in found})
+    return frame, replace(columns, score=SCORE, **{field: named})
+
+
+def _compared(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Columns, str]":
+    """Return the rows with a score: whether a prediction equals its target; and how it was found.
+
+    Equal are the same texts, up to white space at their ends, and the same numbers. Loosely equal
+    are also texts that differ in case, punctuation and white space.
+    """
+    pairs = frame[[columns.score, columns.target]].astype(object)
+    empty = pairs.isna()
+    if (lacking := empty[columns.target]).any():
+        raise ReaderError(
+            f"column {columns.target!r} is empty in {counted(int(lacking.sum()), 'row')}, first at "
+            f"row {int(lacking.argmax()) + 1}",
+            hint="fill in the right answers, or delete rows that are no items",
+        )
+    codes, distinct = pd.factorize(pd.MultiIndex.from_frame(pairs.astype(str)))
+    loose = columns.match == "loose"
+    scores = np.array([_is_equal(*pair, loose) for pair in distinct], dtype=float)[codes]
+    scores[empty[columns.score]] = np.nan
+    how = f"a score is whether {columns.score!r} equals {columns.target!r}"
+    how += " but for case, punctuation and white space" if loose else ", as text or number"
+    how += f": {counted(int(np.nansum(scores)), 'row')} of {len(scores):,}"
+    how += "" if loose else " (--match loose ignores case, punctuation and white space)"
+    return frame.assign(**{SCORE: scores}), replace(columns, score=SCORE), how
+
+
+def _is_equal(prediction: str, target: str, loose: bool) -> bool:
+    pair = prediction.strip(), target.strip()
+    if pair[0] == pair[1]:
+        return True
+    numbers = [as_number(text) for text in pair]
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    plain = [re.sub(r"[\W_]+", " ", text).strip().casefold() for text in pair]
+    return loose and plain[0] == plain[1] != ""
+
+
+def _refuse_predictions(
+    sources: Sequence[Path], frame: "pd.DataFrame", columns: Columns, words: CellWords
+) -> None:
+    """Raise ReaderError if texts True and False stand beside a column of targets."""
+    cells = frame[columns.score].dropna()
+    are_texts = {*map(str, cells.unique()[:3])} <= {"True", "False", "true", "false"}
+    if cells.empty or not are_texts or words.right or words.wrong:
+        return
+    targets = [
+        name for source in sources for name in table_columns(source, columns.named)
+        if name.lower() in TARGETS and name != columns.score
+    ]  # fmt: skip
+    if not targets:
+        return
+    target = targets[0]
+    if pd.api.types.is_bool_dtype(cells) or not isinstance(cells.iloc[0], str):
+        source = next(path for path in sources if target in table_columns(path, columns.named))
+        beside = load_table(source, [], replace(Columns(), score=target), words)[target]
+        if source.suffix.lower() not in (".csv", ".tsv") or not pd.api.types.is_bool_dtype(beside):
+            return  # truth values, and what is right is no such one
+    raise ReaderError(
+        f"column {columns.score!r} holds True and False beside the column {target!r}: these look "
+        "like answers, not like scores",
+        hint=f"add --target {quote(target)} to compare them; if they are scores, say so: --right "
+        "True,true --wrong False,false",
+    )
 
 
 def _require_in(source: Path, frame: "pd.DataFrame", names: list[str]) -> None:
@@ -206,15 +329,16 @@ def _require_in(source: Path, frame: "pd.DataFrame", names: list[str]) -> None:
 
 def _refuse_own_models(source: Path, columns: Columns) -> None:
     """Raise ReaderError if a table has a column of models that is not named."""
-    own = [name for name in table_columns(source) if name.lower() == "model"]
-    if own and columns.only_model is None:
+    own = [name for name in table_columns(source, columns.named) if name.lower() == "model"]
+    if own:
         raise ReaderError(
-            f"{source}: the column {own[0]!r} is not named", hint=f"add --model {quote(own[0])}"
+            f"{source}: the column {own[0]!r} is not named",
+            hint=f"add --model {quote(own[0])}; or --model-from file, if each file is a model",
         )
 
 
-def names_of_files(paths: Sequence[Path]) -> list[str]:
-    """Return names of models, one for each file: the parts of paths that differ.
+def names_of_files(paths: Sequence[Path], of_folders: bool = False) -> list[str]:
+    """Return names of models, one for each file: the parts of paths, or folders, that differ.
 
     Examples
     --------
@@ -225,6 +349,10 @@ def names_of_files(paths: Sequence[Path]) -> list[str]:
     >>> names_of_files([Path("gpt-x.csv"), Path("gpt-x.json")])
     ['gpt-x.csv', 'gpt-x.json']
     """
+    if of_folders:
+        folders = list(dict.fromkeys(path.absolute().parent for path in paths))
+        names = names_of_files([folder.with_name(f"{folder.name}.") for folder in folders])
+        return [names[folders.index(path.absolute().parent)] for path in paths]
     stems = [path.absolute().with_suffix("") for path in paths]
     times = Counter(stems)
     parts = [

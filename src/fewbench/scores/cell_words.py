@@ -57,7 +57,8 @@ class CellWords:
                 f"the text {twice[0]!r} has two meanings",
                 hint="name it once: as missing, right or wrong",
             )
-        if numbers := [text for text in (*self.right, *self.wrong) if _number(text) is not None]:
+        stated = [text for text in (*self.right, *self.wrong) if text.lower() not in TRUTHS]
+        if numbers := [text for text in stated if _number(text) is not None]:
             raise RangeError(
                 f"{numbers[0]!r} is a number, not a text for right or wrong",
                 hint="pass the range of the scores: --range LOW,HIGH (in Python scale=)",
