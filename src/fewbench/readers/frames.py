@@ -282,7 +282,7 @@ def _json(
 ) -> "pd.DataFrame":
     found = FoundRows(source, json_names(text if long is None else long.named))
     if long is None:
-        frame = pd.DataFrame(map(flat, found))
+        frame = pd.DataFrame(list(found))
         frame.attrs["found"] = found.how
         return frame
     names = json_names(long.named)

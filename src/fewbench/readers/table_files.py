@@ -1,5 +1,6 @@
 """Files that are not logs: tables, arrays and saved scores, one or several joined into one."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from fewbench.scores.repeats import repeats_notes
 from fewbench.scores.table import one_sided
 
 SUFFIXES = (".csv", ".tsv", ".parquet", *json_rows.SUFFIXES, ".npz")
+NOT_OWN = re.compile(rf"__index|{json_rows.KEY}\d*$")
+"""Columns that a table does not have itself."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,11 @@ def _unused(sources: Sequence[Path], options: TableOptions) -> list[str]:
     has = {path: table_columns(path, columns.named) for path in sources}
     source = next((path for path in sources if columns.scored(has[path])), sources[0])
     used = columns.within(has[source])
-    unused = [name for name in has[source] if name not in used and not name.startswith("__index")]
+    used += [name.partition(".")[0] for name in used]  # of JSON, values within an object
+    unused = [
+        name for name in has[source]
+        if not {name, name.partition(".")[0]} & {*used} and not NOT_OWN.match(name)
+    ]  # fmt: skip
     if not (options.columns.is_long and unused):
         return []
     keep = options_that_keep(unused) or "--keep-item COLUMN or --keep-model COLUMN"

@@ -14,7 +14,7 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
-from fewbench.errors import ColumnError, FewbenchError, Mistakes, ReaderError
+from fewbench.errors import ColumnError, FewbenchError, Mistakes, ReaderError, RepeatedError
 from fewbench.readers.frames import (
     Columns,
     load_table,
@@ -22,12 +22,12 @@ from fewbench.readers.frames import (
     reader_of,
     table_columns,
 )
-from fewbench.readers.json_rows import fitting
+from fewbench.readers.json_rows import fitting, flat
 from fewbench.readers.lookup import find_lookups, without
 from fewbench.readers.values import as_number
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.build import require_columns
-from fewbench.scores.cell_words import CellWords
+from fewbench.scores.cell_words import TRUTHS, CellWords
 from fewbench.scores.costs import MOST_COST, read_amounts, with_answer_costs
 
 KEPT = {
@@ -47,6 +47,10 @@ TARGETS = {
     *("answer", "correct_answer", "ground_truth", "gold_answer", "reference_answer"),
 }
 """Usual names of columns of right answers."""
+TRIAL = re.compile(r"(trial|run|epoch|seed|repeat|repetition|attempt|sample|iteration|try)s?(_?(id|idx|"
+                   r"index|no|num|number))?|timestamp|time|date|n|k|i")  # fmt: skip
+"""Usual names of columns that count the answers of one model to an item."""
+MOST_SYSTEMS = 40
 
 
 def read_table(
@@ -104,6 +108,8 @@ def read_table(
     if long:
         columns = _with_own_columns(sources, columns) if has_tasks else columns
         frame, columns = _long_rows(sources, columns, words, notes)
+        if trials is not None and columns.score in frame and frame[columns.score].dtype == object:
+            frame = frame.explode(columns.score, ignore_index=True)  # a list has several answers
         if columns.target is None and columns.score in frame:
             _refuse_predictions(sources, frame, columns, words)
     else:
@@ -135,7 +141,7 @@ def read_table(
             else with_answer_costs(scores, _costs(frame, columns, scores))
         )
     except FewbenchError as error:
-        raise _explained(error, sources, columns).within(what) from error
+        raise _explained(error, sources, columns, frame).within(what) from error
 
 
 def _costs(
@@ -149,11 +155,16 @@ def _costs(
     yield from zip(models, at.tolist(), np.where(is_known, costs, np.nan).tolist(), strict=True)
 
 
-def _explained(error: FewbenchError, sources: Sequence[Path], columns: Columns) -> FewbenchError:
+def _explained(
+    error: FewbenchError, sources: Sequence[Path], columns: Columns, frame: "pd.DataFrame"
+) -> FewbenchError:
     """Return an error about the rows of a table with what its columns suggest."""
     if error.parts:
-        return Mistakes([_explained(part, sources, columns) for part in error.parts]).as_one()
+        parts = [_explained(part, sources, columns, frame) for part in error.parts]
+        return Mistakes(parts).as_one()
     hint = error.hint
+    if isinstance(error, RepeatedError):
+        hint = "; ".join([*_systems(sources, columns, frame), str(hint)])
     if columns.model == NAMED_BY_FILE and columns.only_model is None:
         hint = "; ".join(filter(None, [hint, "if a column names models, add --model COLUMN"]))
     if columns.score and isinstance(error, ColumnError):  # only the named columns were read
@@ -161,6 +172,36 @@ def _explained(error: FewbenchError, sources: Sequence[Path], columns: Columns) 
             names = some(load_table(sources[0], []).columns, most=8)
             hint = f"the table's columns are {names}; {hint}"
     return type(error)(error.message, hint=hint)
+
+
+def _systems(sources: Sequence[Path], columns: Columns, frame: "pd.DataFrame") -> Iterator[str]:
+    """Yield what tells rows of one model and item apart: files, or columns with few values.
+
+    A model run with two settings is two systems more often than one that answered twice.
+    """
+    every = pd.DataFrame(index=frame.index)
+    with suppress(FewbenchError):  # too large to read whole
+        tables = [pd.DataFrame(map(flat, load_table(path, []).to_dict("records")))
+                  for path in sources]  # fmt: skip
+        if sum(map(len, tables)) == len(frame):
+            names = names_of_files(sources)
+            files = [name for name, table in zip(names, tables, strict=True) for _ in table.index]
+            every = pd.concat(tables, ignore_index=True)
+            every.insert(0, NAMED_BY_FILE, files)
+    keys = frame[[columns.model, columns.item]].astype(str).reset_index(drop=True)
+    for name in every.columns:
+        values = every[name].astype(str)
+        shown = list(dict.fromkeys(values))
+        known = name in columns.named or TRIAL.fullmatch(str(name).lower())
+        if known or not 1 < len(shown) <= MOST_SYSTEMS or keys.assign(by=values).duplicated().any():
+            continue
+        if name == NAMED_BY_FILE:
+            yield f"if each file is a system of its own ({some(shown)}): --model-from file"
+            continue
+        model = name if columns.model == NAMED_BY_FILE else f"{columns.model},{name}"
+        ways = [f"--model {quote(model)} if it names systems"]
+        ways += [f"--item {quote(f'{columns.item},{name}')} if it names items"]
+        yield f"the column {name!r} tells these rows apart ({some(shown)}): {', '.join(ways)}"
 
 
 def _with_own_columns(sources: Sequence[Path], columns: Columns) -> Columns:
@@ -220,7 +261,7 @@ def _long_rows(
         if name and name not in frame and len(parts := parts_of(name, frame.columns)) > 1:
             require_columns(frame, parts)
             frame[name] = _joined(frame[parts])
-    if columns.item is None or columns.score not in frame:
+    if _melts(columns, frame.columns):
         frame, columns = _melted(frame, columns)
     if columns.target is not None:
         require_columns(frame, [str(columns.score), columns.target])
@@ -247,8 +288,7 @@ def _melted(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Col
     """Return a row for each column of scores, with what the `*` of the pattern stands for."""
     pattern = str(columns.score)
     found = columns.scored(map(str, frame.columns))
-    if not found:
-        require_columns(frame, [pattern])
+    require_columns(frame, [] if found else [pattern])
     named, field = NAMED_BY_COLUMN, "model" if columns.item else "item"
     rest = [name for name in frame.columns if name not in found]
     frame = frame.melt(rest, found, named, SCORE)
@@ -297,7 +337,10 @@ def _refuse_predictions(
 ) -> None:
     """Raise ReaderError if texts True and False stand beside a column of targets."""
     cells = frame[columns.score].dropna()
-    are_texts = {*map(str, cells.unique()[:3])} <= {"True", "False", "true", "false"}
+    is_bool = pd.api.types.is_bool_dtype(cells)
+    if pd.api.types.is_numeric_dtype(cells) and not is_bool:
+        return
+    are_texts = is_bool or all(text.lower() in TRUTHS for text in cells.map(str).unique())
     if cells.empty or not are_texts or words.right or words.wrong:
         return
     targets = [
@@ -307,7 +350,7 @@ def _refuse_predictions(
     if not targets:
         return
     target = targets[0]
-    if pd.api.types.is_bool_dtype(cells) or not isinstance(cells.iloc[0], str):
+    if is_bool or not isinstance(cells.iloc[0], str):
         source = next(path for path in sources if target in table_columns(path, columns.named))
         beside = load_table(source, [], replace(Columns(), score=target), words)[target]
         if source.suffix.lower() not in (".csv", ".tsv") or not pd.api.types.is_bool_dtype(beside):

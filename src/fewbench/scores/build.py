@@ -11,7 +11,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
-from fewbench.errors import Mistakes, ScoresError
+from fewbench.errors import Mistakes, RepeatedError, ScoresError
 from fewbench.scores.cell_words import CellReader, CellWords
 from fewbench.scores.cells import Cells, compact, frozen
 from fewbench.scores.conditions import join_settings
@@ -166,16 +166,15 @@ def _refuse_repeated(table: "pd.DataFrame", cell: IntArray, named: tuple[str, st
     model, item, score = named
     cells = pd.Series(cell)
     twice = cells.duplicated().to_numpy()
-    agree = table[score].astype(str).groupby(cells.to_numpy()).nunique().max() == 1
+    texts, first_of = pd.factorize(table[score].astype(object))[0], pd.factorize(cells)[0]
+    starts = np.flatnonzero(~twice)  # the cells in the order of their numbers
+    others = int((texts != texts[starts[first_of]]).sum())
     first = table.iloc[int(np.flatnonzero(twice)[0])]
-    raise ScoresError(
-        f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell with "
-        f"{'the same score' if agree else 'a different score'}, first: "
+    raise RepeatedError(
+        f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell"
+        f"{f', {others:,} of them with another score' if others else ' with the same score'}, first: "
         f"model {str(first[model])!r}, item {str(first[item])!r}",
-        hint=f"delete the repeated rows; or, {TRIALS_HINT}"
-        if agree
-        else f"{TRIALS_HINT}; if the rows are different items, use an item column with more "
-        "distinct ids",
+        hint=TRIALS_HINT if others else f"delete the repeated rows; or, {TRIALS_HINT}",
     )
 
 
@@ -291,10 +290,16 @@ def _scalars(column: "pd.Series[Any]", name: str) -> None:
         return
     nested = [at for at, value in enumerate(column) if not pd.api.types.is_scalar(value)]
     if nested:
+        value = column.iloc[nested[0]]
+        hint = "keep one plain value per cell"
+        if isinstance(value, dict) and value:
+            hint += f"; in JSON, name a value within it: {some((f'{name}.{key}' for key in value), quotes=False)}"
+        elif not isinstance(value, dict):
+            hint += "; if a list has the scores of several answers, add --trials mean"
         raise ScoresError(
             f"column {name!r} contains lists or objects in {counted(len(nested), 'row')}, first at "
             f"row {nested[0] + 1}",
-            hint=f"keep one plain value per cell; in JSON, name a value within it: {name}.KEY",
+            hint=hint,
         )
 
 
