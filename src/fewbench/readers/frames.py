@@ -92,7 +92,8 @@ class Columns:
         there = [*there]
         if self.score is None or self.score in there:
             return [name for name in there if name == self.score]
-        return [name for name in self.within(there) if fitting(name, self.score)]
+        found = (name for name in self.within(there) if name not in self.named)
+        return [name for name in found if fitting(name, self.score)]
 
 
 def parts_of(name: str, there: Iterable[str]) -> list[str]:

@@ -22,7 +22,7 @@ from fewbench.readers.frames import (
     reader_of,
     table_columns,
 )
-from fewbench.readers.json_rows import fitting, flat
+from fewbench.readers.json_rows import KEY, fitting, flat
 from fewbench.readers.lookup import find_lookups, without
 from fewbench.readers.values import as_number
 from fewbench.scores import Scale, Scores, from_long, from_wide
@@ -51,6 +51,15 @@ TRIAL = re.compile(r"(trial|run|epoch|seed|repeat|repetition|attempt|sample|iter
                    r"index|no|num|number))?|timestamp|time|date|n|k|i")  # fmt: skip
 """Usual names of columns that count the answers of one model to an item."""
 MOST_SYSTEMS = 40
+USUAL = {
+    "item": ("item", "id", "item_id", "question_id", "task_id", "instance_id", "sample_id"),
+    "model": ("model", "model_name", "model_id", KEY),
+    "score": (
+        *("score", "correct", "is_correct", "acc", "accuracy", "exact_match", "passed", "success"),
+        *("resolved", "is_resolved", "reward"),
+    ),
+}
+"""Usual names of columns, which hints propose."""
 
 
 def read_table(
@@ -394,7 +403,7 @@ def names_of_files(paths: Sequence[Path], of_folders: bool = False) -> list[str]
     """
     if of_folders:
         folders = list(dict.fromkeys(path.absolute().parent for path in paths))
-        names = names_of_files([folder.with_name(f"{folder.name}.") for folder in folders])
+        names = names_of_files([folder.with_name(f"{folder.name}.x") for folder in folders])
         return [names[folders.index(path.absolute().parent)] for path in paths]
     stems = [path.absolute().with_suffix("") for path in paths]
     times = Counter(stems)
@@ -435,26 +444,35 @@ def options_that_keep(columns: Sequence[str]) -> str:
 
 def _no_columns_named(source: Path) -> ReaderError:
     """Return the error for a table whose columns are not named, with the columns it has."""
-    columns = [str(name) for name in load_table(source, []).columns]
-    by_name = {name.lower(): quote(name) for name in columns}
-    by_name = {"item": by_name["id"], **by_name} if "id" in by_name else by_name
+    how = load_table(source, []).attrs.get("found", "")  # says what is wrong with a damaged file
+    columns = table_columns(source)
+    usual: dict[str, str] = {}
+    for field, names in USUAL.items():
+        there = {name.lower(): name for name in columns if name not in usual.values()}
+        if found := next((there[name] for name in names if name in there), None):
+            usual[field] = found
+    if "score" not in usual and "model" not in usual:  # objects of models, with scores in each
+        endings = Counter(name.rpartition(".")[2].lower() for name in columns if "." in name)
+        if ending := next((name for name in USUAL["score"] if endings[name] > 1), None):
+            usual["score"] = f"*.{ending}"
     model, item, score = (
-        f"--{name} {by_name.get(name, 'COLUMN')}" for name in ("model", "item", "score")
+        f"--{field} {quote(usual.get(field, 'COLUMN'))}" for field in ("model", "item", "score")
     )
     by_file = "; without --model, the model is called as the file is"
-    if {"item", "score"} <= {*by_name}:
-        options = [item, score, *([model] if "model" in by_name else [])]
+    if {"item", "score"} <= {*usual}:
+        options = [item, score, *([model] if "model" in usual else [])]
         hint = " ".join([*options, options_that_keep(columns)]).strip()
-        hint += "" if "model" in by_name else by_file
+        hint += "" if "model" in usual or "*" in score else by_file
     else:
         hint = (
             f"long table: {item} {score} {model}{by_file}; wide table: {model} (one row per model) "
             f"or {item} --transposed (one row per item)"
         )
-        if "item" not in by_name:
+        if "item" not in usual:
             hint += "; a file of items, which has no scores, needs a column id"
     return ReaderError(
-        f"{source}: no columns named; its columns are {some(columns, most=8)}",
+        f"{source}: no columns named; its columns are {some(columns, most=8)}"
+        f"{f' ({how})' if how else ''}",
         hint=f"{hint}; in Python, the same as arguments of import_results",
     )
 
