@@ -225,7 +225,7 @@ MALFORMED = {
         text("bad.jsonl", '{"m":"a","i":"q","s":1}\n{"m":"a'),
         "line 2 is not",
     ),
-    "jsonl lists": (text("bad.jsonl", '["a","q",1]\n'), "a list of 3, in which there are no rows"),
+    "jsonl lists": (text("bad.jsonl", '["a","q",1]\n'), "no rows: neither objects nor lists"),
     "jsonl numbers": (text("bad.jsonl", "1\n2\n"), "line 1 is not a JSON object"),
     "jsonl not UTF-8": (text("bad.jsonl", b'{"m":"\xff","i":"q","s":1}\n'), "bad.jsonl"),
     "jsonl score is a list": (text("bad.jsonl", '{"m":"a","i":"q","s":[1]}\n'), "lists or objects"),

@@ -27,6 +27,7 @@ LEAST = 512  # characters that hold the beginning of a file
 FIRST = 1 << 20  # characters that hold the first object of nearly every list
 DEEPEST = 4  # levels; further down stand texts, messages and the like
 KEY = "key"
+KEYS = re.compile(rf"{KEY}\d*")
 NAMES = ("name", "metric", "scorer")
 """What names an object in a list of metrics."""
 Row = dict[str, Any]
@@ -122,7 +123,7 @@ def find_rows(data: Any, names: Sequence[str] = ()) -> tuple[list[Row], str]:
         if best == (len(names), True) and (names or _shared(deeper)):
             break  # without a look at all that is further down
     if not level:
-        raise ValueError(f"{describe(data)}, in which there are no rows")
+        raise ValueError("no rows: neither objects nor lists of them")
     mine = [name for name in names if any(_has(row, name) for _, row in level)]
     shared = _shared(level)
     are_rows = [
@@ -131,14 +132,19 @@ def find_rows(data: Any, names: Sequence[str] = ()) -> tuple[list[Row], str]:
     ]
     rows = [outer | row for (outer, row), is_row in zip(level, are_rows, strict=True) if is_row]
     others = len(level) - len(rows)
-    keys = [name for name in rows[0] if re.fullmatch(rf"{KEY}\d*", name) and name in level[0][0]]
+    keys = [name for name in rows[0] if KEYS.fullmatch(name) and name in level[0][0]]
     several = [name for name in keys if len({str(row.get(name)) for row in rows}) > 1]
     how = []
     if several or depth > 1:
         how.append(f"{counted(len(rows), 'row')} in objects")
         how += [f"column {name!r} is their key ({some(_distinct(rows, name))})" for name in several]
     if others:
-        how.append(f"{counted(others, 'other object is no row', 'other objects are no rows')}")
+        keys = dict.fromkeys(
+            key for (_, row), is_row in zip(level, are_rows, strict=True) if not is_row
+            for key in row
+        )  # fmt: skip
+        what = counted(others, "other object is no row", "other objects are no rows")
+        how.append(f"{what} (with {some(keys)})")
     return rows, "; ".join(how)
 
 

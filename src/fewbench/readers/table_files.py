@@ -19,7 +19,7 @@ from fewbench.scores.repeats import repeats_notes
 from fewbench.scores.table import one_sided
 
 SUFFIXES = (".csv", ".tsv", ".parquet", *json_rows.SUFFIXES, ".npz")
-NOT_OWN = re.compile(rf"__index|{json_rows.KEY}\d*$")
+NOT_OWN = re.compile(rf"__index|({json_rows.KEYS.pattern})$")
 """Columns that a table does not have itself."""
 
 

@@ -22,7 +22,7 @@ from fewbench.readers.frames import (
     reader_of,
     table_columns,
 )
-from fewbench.readers.json_rows import KEY, fitting, flat
+from fewbench.readers.json_rows import KEYS, fitting, flat
 from fewbench.readers.lookup import find_lookups, without
 from fewbench.readers.values import as_number
 from fewbench.scores import Scale, Scores, from_long, from_wide
@@ -53,7 +53,7 @@ TRIAL = re.compile(r"(trial|run|epoch|seed|repeat|repetition|attempt|sample|iter
 MOST_SYSTEMS = 40
 USUAL = {
     "item": ("item", "id", "item_id", "question_id", "task_id", "instance_id", "sample_id"),
-    "model": ("model", "model_name", "model_id", KEY),
+    "model": ("model", "model_name", "model_id"),
     "score": (
         *("score", "correct", "is_correct", "acc", "accuracy", "exact_match", "passed", "success"),
         *("resolved", "is_resolved", "reward"),
@@ -119,8 +119,6 @@ def read_table(
         frame, columns = _long_rows(sources, columns, words, notes)
         if trials is not None and columns.score in frame and frame[columns.score].dtype == object:
             frame = frame.explode(columns.score, ignore_index=True)  # a list has several answers
-        if columns.target is None and columns.score in frame:
-            _refuse_predictions(sources, frame, columns, words)
     else:
         frame = load_table(sources[0], columns.ids, None, words)
     try:
@@ -128,6 +126,12 @@ def read_table(
             return from_wide(
                 frame, model=label, transposed=transposed, scale=scale, **asdict(words)
             )
+        if columns.target is not None:
+            frame, columns, how = _compared(frame, columns)
+            if notes is not None:
+                notes.append(how)
+        elif columns.score in frame:
+            _refuse_predictions(sources, frame, columns, words)
         if notes is not None and not words.missing:
             notes += _empty_cells(what, frame, columns.score)
         scores = from_long(
@@ -180,6 +184,8 @@ def _explained(
         with suppress(FewbenchError):  # too large to read whole
             names = some(load_table(sources[0], []).columns, most=8)
             hint = f"the table's columns are {names}; {hint}"
+        if (target := _target(sources, columns)) is not None:
+            hint = f"if these are answers, add --target {quote(target)}; {hint}"
     return type(error)(error.message, hint=hint)
 
 
@@ -272,10 +278,9 @@ def _long_rows(
             frame[name] = _joined(frame[parts])
     if _melts(columns, frame.columns):
         frame, columns = _melted(frame, columns)
-    if columns.target is not None:
-        require_columns(frame, [str(columns.score), columns.target])
-        frame, columns, how = _compared(frame, columns)
-        said.append(how)
+        if not words.empty_is_wrong:  # an object that has no such score, where another has it
+            again = frame.duplicated([columns.model, columns.item], keep=False)
+            frame = frame[frame[SCORE].notna() | ~again].reset_index(drop=True)
     if notes is not None:
         notes += said
     return frame, columns
@@ -311,8 +316,9 @@ def _compared(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, C
     Equal are the same texts, up to white space at their ends, and the same numbers. Loosely equal
     are also texts that differ in case, punctuation and white space.
     """
+    require_columns(frame, [str(columns.score), str(columns.target)])
     pairs = frame[[columns.score, columns.target]].astype(object)
-    empty = pairs.isna()
+    empty = pairs.isna() | (pairs.map(str).apply(lambda texts: texts.str.strip()) == "")
     if (lacking := empty[columns.target]).any():
         raise ReaderError(
             f"column {columns.target!r} is empty in {counted(int(lacking.sum()), 'row')}, first at "
@@ -341,6 +347,12 @@ def _is_equal(prediction: str, target: str, loose: bool) -> bool:
     return loose and plain[0] == plain[1] != ""
 
 
+def _target(sources: Sequence[Path], columns: Columns) -> str | None:
+    """Return the first column with a usual name of right answers."""
+    every = (name for source in sources for name in table_columns(source, columns.named))
+    return next((name for name in every if name.lower() in TARGETS and name != columns.score), None)
+
+
 def _refuse_predictions(
     sources: Sequence[Path], frame: "pd.DataFrame", columns: Columns, words: CellWords
 ) -> None:
@@ -352,13 +364,9 @@ def _refuse_predictions(
     are_texts = is_bool or all(text.lower() in TRUTHS for text in cells.map(str).unique())
     if cells.empty or not are_texts or words.right or words.wrong:
         return
-    targets = [
-        name for source in sources for name in table_columns(source, columns.named)
-        if name.lower() in TARGETS and name != columns.score
-    ]  # fmt: skip
-    if not targets:
+    target = _target(sources, columns)
+    if target is None:
         return
-    target = targets[0]
     if is_bool or not isinstance(cells.iloc[0], str):
         source = next(path for path in sources if target in table_columns(path, columns.named))
         beside = load_table(source, [], replace(Columns(), score=target), words)[target]
@@ -444,7 +452,8 @@ def options_that_keep(columns: Sequence[str]) -> str:
 
 def _no_columns_named(source: Path) -> ReaderError:
     """Return the error for a table whose columns are not named, with the columns it has."""
-    how = load_table(source, []).attrs.get("found", "")  # says what is wrong with a damaged file
+    table = load_table(source, [])  # says what is wrong with a damaged file
+    how = table.attrs.get("found", "")
     columns = table_columns(source)
     usual: dict[str, str] = {}
     for field, names in USUAL.items():
@@ -455,6 +464,9 @@ def _no_columns_named(source: Path) -> ReaderError:
         endings = Counter(name.rpartition(".")[2].lower() for name in columns if "." in name)
         if ending := next((name for name in USUAL["score"] if endings[name] > 1), None):
             usual["score"] = f"*.{ending}"
+    for name in columns:
+        if KEYS.fullmatch(name) and table[name].nunique() > 1:
+            usual.setdefault("item" if "score" in usual and "item" not in usual else "model", name)
     model, item, score = (
         f"--{field} {quote(usual.get(field, 'COLUMN'))}" for field in ("model", "item", "score")
     )
