@@ -265,7 +265,7 @@ def _long_rows(
             said.insert(
                 0,
                 f"{named} called as the {what}{'s are' if len(models) > 1 else ' is'}, "
-                f"{some(dict.fromkeys(models))} (--model COLUMN names a column of models)"
+                f"{some(dict.fromkeys(models))} (--model COLUMN names a column of models)",
             )
     frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
     for lookup in lookups:

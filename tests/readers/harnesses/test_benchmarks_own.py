@@ -199,8 +199,10 @@ def test_results_of_tau2_bench(tmp_path):
     lost = tau2(("0", None), termination_reason="infrastructure_error")
     lost["simulations"] += tau2(("1", 1.0))["simulations"]
     reading = import_results(save(tmp_path / "c.json", lost))
-    assert by_item(reading.scores) == {"tau2_airline/1": 1}
-    assert any("1 simulation ended by a failure" in note for note in reading.notes)
+    assert reading.scores.is_run.tolist() == [[True, False]]  # both tasks were tried
+    assert any("1 task without a trial that counts, not run: '0'" in note for note in reading.notes)
+    failed = import_results(tmp_path / "c.json", errors="wrong").scores
+    assert by_item(failed) == {"tau2_airline/0": 0, "tau2_airline/1": 1}
     place = tmp_path / "submissions" / "m_org" / "trajectories"
     assert import_results(save(place / "d.json", tau2(("0", 1.0)))).scores.model_ids == ["m_org"]
     own = tmp_path / "submissions" / "mine" / "e.json"  # a folder of the user's
