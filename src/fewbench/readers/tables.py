@@ -110,7 +110,7 @@ def read_table(
     long = columns.is_long
     label = columns.item if transposed else columns.model
     if not long and label is None:
-        raise _no_columns_named(sources[0])
+        raise _no_columns_named(sources[0], columns)
     _check_layout(sources[0], columns, long, transposed, trials)
     words = words or CellWords()
     what = str(sources[0]) if len(sources) == 1 else f"{len(sources)} files ({some(sources)})"
@@ -450,13 +450,17 @@ def options_that_keep(columns: Sequence[str]) -> str:
     return " ".join(f"{option} {quote(name)}" for name, option in options if option)
 
 
-def _no_columns_named(source: Path) -> ReaderError:
-    """Return the error for a table whose columns are not named, with the columns it has."""
+def _no_columns_named(source: Path, named: Columns) -> ReaderError:
+    """Return the error for a table whose columns are not all named, with the columns it has."""
     table = load_table(source, [])  # says what is wrong with a damaged file
     how = table.attrs.get("found", "")
     columns = table_columns(source)
-    usual: dict[str, str] = {}
+    fields = ("item", "model", "score")
+    usual = {field: name for field in fields if (name := getattr(named, field))}
+    which = "too few" if usual else "no"
     for field, names in USUAL.items():
+        if field in usual:
+            continue
         there = {name.lower(): name for name in columns if name not in usual.values()}
         if found := next((there[name] for name in names if name in there), None):
             usual[field] = found
@@ -483,7 +487,7 @@ def _no_columns_named(source: Path) -> ReaderError:
         if "item" not in usual:
             hint += "; a file of items, which has no scores, needs a column id"
     return ReaderError(
-        f"{source}: no columns named; its columns are {some(columns, most=8)}"
+        f"{source}: {which} columns named; its columns are {some(columns, most=8)}"
         f"{f' ({how})' if how else ''}",
         hint=f"{hint}; in Python, the same as arguments of import_results",
     )

@@ -257,8 +257,7 @@ def from_wide(
             f"the table has texts and no score in {some(texts)}",
             hint="a wide table has only scores: leave out other columns, or move attributes to a "
             f"file of their own ({'--items' if transposed else '--models'} FILE); "
-            "or say what these texts mean: --missing 'n/a,-' --right PASS --wrong FAIL (in Python "
-            "missing=, right=, wrong=)",
+            f"or {reader.meaning()}",
         )
     reader.refuse("the table")
     if transposed:
