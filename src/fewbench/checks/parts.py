@@ -1,0 +1,182 @@
+"""Findings on parts of a table: runs of worst or best scores, and items that only some models ran."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewbench._names import counted, some
+from fewbench._types import BoolArray, IntArray
+from fewbench.checks.finding import Details, Finding
+from fewbench.scores import Scores, Unit
+
+FEWEST = 5  # models, to have others
+CHANCE = 0.01  # of one such part in the whole table
+OTHERS = 0.1  # of the other models may have lost the same part
+LEAST_SHARE = 0.02  # of the items, for a group of them
+
+
+@dataclass(frozen=True, eq=False)
+class OneSided:
+    """Items of a task, one after the other, on which a model has only the worst or best score.
+
+    `of_others` is the median of the other models' mean scores on them, in [0, 1].
+    """
+
+    model: int
+    items: IntArray
+    is_worst: bool
+    is_whole: bool
+    of_others: float
+
+
+def one_sided_parts(scores: Scores) -> list[OneSided]:
+    """Return parts of tasks in which a model has one score only, which chance does not explain.
+
+    Each is compared with the other models on the same items: with those among them that have this
+    score most often, less a tenth, so that hard items and weak models do not count as lost.
+    """
+    if scores.n_models < FEWEST:
+        return []
+    parts = []
+    for task in range(len(scores.tasks)):
+        items = np.flatnonzero(scores.task_of == task)
+        block = scores.columns(items)
+        for end in (0.0, 1.0):
+            parts += _of_task(block, items, end, scores.n_models * scores.n_items)
+    return parts
+
+
+def _of_task(block: np.ndarray, items: IntArray, end: float, n_tests: int) -> list[OneSided]:
+    ran = ~np.isnan(block)
+    off: BoolArray = ran & (np.abs(block - end) > 1e-9)
+    usual = off.sum(axis=0) / np.maximum(ran.sum(axis=0), 1)
+    parts = []
+    for model in range(len(block)):
+        breaks = np.concatenate([[-1], np.flatnonzero(off[model]), [len(items)]])
+        longest = int(np.argmax(np.diff(breaks)))
+        at = np.arange(breaks[longest] + 1, breaks[longest + 1])
+        at = at[ran[model, at]]
+        if not len(at) or _chance(float(usual[at].mean()), len(at), n_tests) > CHANCE:
+            continue  # even if all others were as the mean of all
+        there = ran[:, at].sum(axis=1)
+        others = there > 0
+        others[model] = False
+        if others.sum() < FEWEST - 1:
+            continue
+        shares = off[np.ix_(others, at)].sum(axis=1) / there[others]
+        if _chance(float(np.quantile(shares, OTHERS)), len(at), n_tests) <= CHANCE:
+            means = np.nansum(block[np.ix_(others, at)], axis=1) / there[others]
+            whole = len(at) == ran[model].sum()
+            parts.append(OneSided(model, items[at], end == 0, whole, float(np.median(means))))
+    return parts
+
+
+def _chance(share: float, n: int, n_tests: int) -> float:
+    return float(n_tests * (1.0 - min(share, 1.0)) ** n)
+
+
+def without_parts(scores: Scores, parts: list[OneSided]) -> Scores:
+    """Return the scores without these parts, which then are not run."""
+    values = np.array(scores.values)
+    for part in parts:
+        values[part.model, part.items] = np.nan
+    kept = np.flatnonzero((~np.isnan(values)).any(axis=1))
+    return scores.take(kept).changed(values=values[kept], probabilities=None, repeats=None)
+
+
+def part_findings(scores: Scores) -> list[Finding | None]:
+    """Return the findings on parts of the table."""
+    return [_one_sided(scores), _strangers(scores), _halves(scores)]
+
+
+def _one_sided(scores: Scores) -> Finding | None:
+    parts = one_sided_parts(scores)
+    if not parts:
+        return None
+    unit = Unit(scores.scale)
+    rows = tuple(
+        (
+            scores.model_ids[part.model],
+            scores.tasks[scores.task_of[part.items[0]]] + ("" if part.is_whole else " (a part)"),
+            len(part.items),
+            "worst" if part.is_worst else "best",
+            unit.score(float(scores.scale.from_unit(part.of_others))),
+        )
+        for part in parts
+    )
+    names = list(dict.fromkeys(row[0] for row in rows))
+    shown = (f"{model} on {task}: {n:,} items, others {other}" for model, task, n, _, other in rows)
+    which = sorted({row[3] for row in rows}, reverse=True)
+    return Finding(
+        "one-sided-part",
+        "problem",
+        f"{counted(len(names), 'model has', 'models have')} only the {' or '.join(which)} score in "
+        f"a task or a part of it, where others do not: {some(shown, quotes=False)}",
+        "if these items were not run, or not read, import them as not run, or leave out these "
+        "scores (fewbench audit SCORES --drop one-sided -o FILE)",
+        "models",
+        tuple(names),
+        table=Details(("model", "task", "items", "score", "median of others"), rows),
+    )
+
+
+def _strangers(scores: Scores) -> Finding | None:
+    """Find groups of models without any item in common: items have other ids in some files."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    if not scores.has_missing:
+        return None
+    models, items = np.nonzero(scores.is_run)
+    size = scores.n_models + scores.n_items
+    links = coo_array((np.ones(len(models), bool), (models, scores.n_models + items)), (size, size))
+    n_groups, group = connected_components(links, directed=False)
+    of_models, of_items = group[: scores.n_models], group[scores.n_models :]
+    if len(np.unique(of_models)) < 2:
+        return None
+    rows = []
+    for at in range(n_groups):
+        names = [scores.model_ids[m] for m in np.flatnonzero(of_models == at)]
+        ids = scores.item_ids[of_items == at]
+        if names:
+            rows.append((some(names, quotes=False), len(names), len(ids), some(ids, quotes=False)))
+    rows.sort(key=lambda row: -row[1])
+    return Finding(
+        "no-common-items",
+        "problem",
+        f"{len(rows)} groups of models have no item in common: {rows[0][1]:,} models ran items such "
+        f"as {rows[0][3]}; {rows[1][1]:,} models ran items such as {rows[1][3]}",
+        "if these are the same items under other ids, give them one id and import again (for logs "
+        "fewbench import … --key FIELD, for tables --item with another column)",
+        "models",
+        tuple(scores.model_ids),
+        table=Details(("models", "number", "items", "such as"), tuple(rows)),
+    )
+
+
+def _halves(scores: Scores) -> Finding | None:
+    """Find two models that ran complementary items, as parts of one run do."""
+    ran = scores.is_run
+    part = np.flatnonzero((ran.mean(axis=1) < 1 - LEAST_SHARE) & (ran.mean(axis=1) > LEAST_SHARE))
+    counts = ran[part].astype(np.float32)
+    shared = counts @ counts.T
+    together = counts.sum(axis=1)[:, None] + counts.sum(axis=1)[None, :]
+    whole = ran.any(axis=0).sum()
+    meets = (shared <= LEAST_SHARE * whole) & (np.abs(together - whole) <= LEAST_SHARE * whole)
+    pairs = [(a, b) for a, b in np.argwhere(np.triu(meets, 1)).tolist()]
+    times = np.bincount(np.array(pairs, dtype=int).ravel(), minlength=len(part))
+    alone = [(a, b) for a, b in pairs if times[a] == times[b] == 1]
+    if not alone:
+        return None
+    groups = tuple((scores.model_ids[part[a]], scores.model_ids[part[b]]) for a, b in alone)
+    return Finding(
+        "halves",
+        "caution",
+        f"{counted(len(groups), 'pair')} of models ran complementary items, as two parts of one "
+        f"run would: {some((' and '.join(pair) for pair in groups), quotes=False)}",
+        "if they are parts of one model's run, import them under one name: their cells become one "
+        "row",
+        "models",
+        tuple(name for pair in groups for name in pair),
+        groups,
+    )
