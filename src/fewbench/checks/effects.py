@@ -37,12 +37,12 @@ def corrected(scores: Scores, finding: Finding) -> Scores | None:
 
 def in_words(before: Scores, after: Scores) -> str:
     """Return which means and ranks differ between two tables with models in common."""
-    names = after.model_ids
-    old = before.full_scores()[before.model_positions(names)]
-    new = after.full_scores()
+    names = sorted(after.model_ids)
+    old = before.full_scores()[before.model_positions(names)].round(9)
+    new = after.full_scores()[after.model_positions(names)].round(9)
     ranks = [(-unit).argsort(kind="stable").argsort() for unit in (old, new)]
     moved = int((ranks[0] != ranks[1]).sum())
-    at = int(np.abs(new - old).argmax())
+    at = int(np.abs(new - old).round(9).argmax())
     unit = Unit(before.scale)
     if abs(new[at] - old[at]) < 1e-9:
         return f"Without them {counted(len(names), 'model')} are left, with the same means"

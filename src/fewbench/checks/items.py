@@ -52,11 +52,10 @@ def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
     separation = discrimination(scores.cells, kinship.independent)
     wrong = separation.wrong_way(LEVEL)
     suspect = np.zeros_like(wrong)
-    tested = np.flatnonzero(~np.isnan(separation.p))
-    if len(tested) and np.median(separation.p[tested]) > AGREES:
-        least = tested[np.argsort(separation.p[tested], kind="stable")]
-        suspect[least[: min(LISTED, len(tested) // 10)]] = True
-        suspect &= ~wrong
+    p = np.sort(separation.p[~np.isnan(separation.p)].round(9))
+    if len(p) and np.median(p) > AGREES:
+        with np.errstate(invalid="ignore"):  # of equal ones, none or all
+            suspect = (separation.p.round(9) < p[min(LISTED, len(p) // 10)]) & ~wrong
     saturated = (mean >= EASY) & (range_ > 1e-9) & enough
     return ItemNumbers(mean, constant, saturated, separation, wrong, suspect)
 

@@ -99,6 +99,9 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
     beyond = -ndtri(CHANCE / scores.n_models)  # one-sided, for all models at once
     with np.errstate(invalid="ignore"):
         odd = np.flatnonzero(follows + beyond * error < HARDLY * middle)
+        is_camp = len(odd) > MOST * scores.n_models
+        if is_camp:  # then only those that are right on the hard items
+            odd = np.flatnonzero(follows + beyond * error < 0)
     if not len(odd) or len(odd) > MOST * scores.n_models:
         return None
     odd = odd[np.argsort(follows[odd], kind="stable")]
@@ -109,7 +112,7 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
     )
     return Finding(
         "unlike-all",
-        "caution",
+        "fact" if is_camp else "caution",
         f"{counted(len(odd), 'model answers', 'models answer')} almost without regard to "
         "difficulty: the items answered right are hardly easier for other models than the items "
         "answered wrong (less than a third of the difference for the median model)",

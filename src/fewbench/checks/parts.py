@@ -1,17 +1,20 @@
 """Findings on parts of a table: runs of worst or best scores, and items that only some models ran."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import by_rows
 from fewbench._names import counted, some
-from fewbench._types import BoolArray, IntArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.checks.finding import Details, Finding
 from fewbench.scores import Scores, Unit
 
 FEWEST = 5  # models, to have others
 CHANCE = 0.01  # of one such part in the whole table
-OTHERS = 0.1  # of the other models may have lost the same part
+ALIKE = 20  # other models that a model is compared with
+OTHERS = 0.1  # of them may have lost the same part
 LEAST_SHARE = 0.02  # of the items, for a group of them
 
 
@@ -19,7 +22,7 @@ LEAST_SHARE = 0.02  # of the items, for a group of them
 class OneSided:
     """Items of a task, one after the other, on which a model has only the worst or best score.
 
-    `of_others` is the median of the other models' mean scores on them, in [0, 1].
+    `of_others` is the median of similar models' mean scores on them, in [0, 1].
     """
 
     model: int
@@ -32,43 +35,62 @@ class OneSided:
 def one_sided_parts(scores: Scores) -> list[OneSided]:
     """Return parts of tasks in which a model has one score only, which chance does not explain.
 
-    Each is compared with the other models on the same items: with those among them that have this
-    score most often, less a tenth, so that hard items and weak models do not count as lost.
+    Each is compared with what else the model ran, in the same task if it ran more of it, so that
+    weak models do not count as lost; and on the same items with the models that are most like it
+    elsewhere, of which a tenth may have lost them too, so that hard items do not.
     """
     if scores.n_models < FEWEST:
         return []
     parts = []
-    for task in range(len(scores.tasks)):
-        items = np.flatnonzero(scores.task_of == task)
-        block = scores.columns(items)
-        for end in (0.0, 1.0):
-            parts += _of_task(block, items, end, scores.n_models * scores.n_items)
+    for end in (0.0, 1.0):
+        counts = by_rows(
+            scores.cells,
+            lambda part, end=end: np.stack(
+                [(~np.isnan(part)).sum(axis=1), (np.abs(part - end) > 1e-9).sum(axis=1)], axis=1
+            ),
+        )
+        for task in range(len(scores.tasks)):
+            items = np.flatnonzero(scores.task_of == task)
+            parts += _of_task(scores.columns(items), items, end, counts, scores.n_items)
     return parts
 
 
-def _of_task(block: np.ndarray, items: IntArray, end: float, n_tests: int) -> list[OneSided]:
+def _of_task(
+    block: FloatArray, items: IntArray, end: float, counts: IntArray, n_items: int
+) -> Iterator[OneSided]:
+    """Yield the parts of a task; `counts` are of all items: those run, and those off the end."""
     ran = ~np.isnan(block)
     off: BoolArray = ran & (np.abs(block - end) > 1e-9)
     usual = off.sum(axis=0) / np.maximum(ran.sum(axis=0), 1)
-    parts = []
+    n_tests = len(block) * n_items
     for model in range(len(block)):
         breaks = np.concatenate([[-1], np.flatnonzero(off[model]), [len(items)]])
         longest = int(np.argmax(np.diff(breaks)))
         at = np.arange(breaks[longest] + 1, breaks[longest + 1])
         at = at[ran[model, at]]
-        if not len(at) or _chance(float(usual[at].mean()), len(at), n_tests) > CHANCE:
-            continue  # even if all others were as the mean of all
-        there = ran[:, at].sum(axis=1)
-        others = there > 0
-        others[model] = False
-        if others.sum() < FEWEST - 1:
+        if not len(at) or _chance(float(usual[at].max()), len(at), n_tests) > CHANCE:
+            continue  # as for nearly all
+        n_ran = ran[:, at].sum(axis=1)
+        n_off = off[:, at].sum(axis=1)
+        rest = np.stack([ran.sum(axis=1), off.sum(axis=1)], axis=1)
+        is_whole = rest[model, 0] == len(at)
+        rest = (counts if is_whole else rest) - np.stack([n_ran, n_off], axis=1)
+        if _chance(_at_least(rest[model, 1], rest[model, 0]), len(at), n_tests) > CHANCE:
             continue
-        shares = off[np.ix_(others, at)].sum(axis=1) / there[others]
-        if _chance(float(np.quantile(shares, OTHERS)), len(at), n_tests) <= CHANCE:
-            means = np.nansum(block[np.ix_(others, at)], axis=1) / there[others]
-            whole = len(at) == ran[model].sum()
-            parts.append(OneSided(model, items[at], end == 0, whole, float(np.median(means))))
-    return parts
+        shares = rest[:, 1] / np.maximum(rest[:, 0], 1)
+        others = np.flatnonzero((n_ran > 0) & (np.arange(len(block)) != model))
+        alike = others[np.argsort(np.abs(shares[others] - shares[model]), kind="stable")[:ALIKE]]
+        if len(alike) < FEWEST - 1:
+            continue
+        theirs = n_off[alike] / n_ran[alike]
+        if _chance(float(np.quantile(theirs, OTHERS)), len(at), n_tests) <= CHANCE:
+            means = np.nansum(block[np.ix_(alike, at)], axis=1) / n_ran[alike]
+            yield OneSided(model, items[at], end == 0, bool(is_whole), float(np.median(means)))
+
+
+def _at_least(count: float, n: int) -> float:
+    """Return a share, less two standard errors of the count."""
+    return max(0.0, count - 2 * count**0.5) / max(n, 1)
 
 
 def _chance(share: float, n: int, n_tests: int) -> float:
@@ -102,21 +124,21 @@ def _one_sided(scores: Scores) -> Finding | None:
             "worst" if part.is_worst else "best",
             unit.score(float(scores.scale.from_unit(part.of_others))),
         )
-        for part in parts
+        for part in sorted(parts, key=lambda part: (scores.model_ids[part.model], part.items[0]))
     )
     names = list(dict.fromkeys(row[0] for row in rows))
-    shown = (f"{model} on {task}: {n:,} items, others {other}" for model, task, n, _, other in rows)
+    shown = (f"{model} on {task}: {n:,} items, similar models {other}" for model, task, n, _, other in rows)
     which = sorted({row[3] for row in rows}, reverse=True)
     return Finding(
         "one-sided-part",
         "problem",
         f"{counted(len(names), 'model has', 'models have')} only the {' or '.join(which)} score in "
-        f"a task or a part of it, where others do not: {some(shown, quotes=False)}",
+        f"a task or a part of it, where similar models do not: {some(shown, quotes=False)}",
         "if these items were not run, or not read, import them as not run, or leave out these "
         "scores (fewbench audit SCORES --drop one-sided -o FILE)",
         "models",
         tuple(names),
-        table=Details(("model", "task", "items", "score", "median of others"), rows),
+        table=Details(("model", "task", "items", "score", "median of similar models"), rows),
     )
 
 
@@ -136,11 +158,11 @@ def _strangers(scores: Scores) -> Finding | None:
         return None
     rows = []
     for at in range(n_groups):
-        names = [scores.model_ids[m] for m in np.flatnonzero(of_models == at)]
-        ids = scores.item_ids[of_items == at]
+        names = sorted(scores.model_ids[m] for m in np.flatnonzero(of_models == at))
+        ids = sorted(scores.item_ids[of_items == at])
         if names:
             rows.append((some(names, quotes=False), len(names), len(ids), some(ids, quotes=False)))
-    rows.sort(key=lambda row: -row[1])
+    rows.sort(key=lambda row: (-row[1], row[0]))
     return Finding(
         "no-common-items",
         "problem",
@@ -168,7 +190,8 @@ def _halves(scores: Scores) -> Finding | None:
     alone = [(a, b) for a, b in pairs if times[a] == times[b] == 1]
     if not alone:
         return None
-    groups = tuple((scores.model_ids[part[a]], scores.model_ids[part[b]]) for a, b in alone)
+    pairs = [sorted(scores.model_ids[part[at]] for at in pair) for pair in alone]
+    groups = tuple(sorted(map(tuple, pairs)))
     return Finding(
         "halves",
         "caution",
