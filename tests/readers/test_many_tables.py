@@ -90,7 +90,9 @@ def test_answers_of_one_model_in_several_files_are_repeated_answers(tmp_path):
     for n, path in enumerate(paths):
         path.write_text(json.dumps({"llm": "a", "id": "q", "ok": n}))
     columns = Columns("llm", "id", "ok")
-    with pytest.raises(ScoresError, match=r"2 files.*1 row repeats a cell, 1 of them with another score"):
+    with pytest.raises(
+        ScoresError, match=r"2 files.*1 row repeats a cell, 1 of them with another score"
+    ):
         import_results(paths, columns=columns)
     scores = import_results(paths, columns=columns, trials="mean").scores
     assert scores.values.tolist() == [[0.5]]

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench.errors import FewbenchError
 from fewbench.readers import Columns, import_results
 
 VALUES = {"m1": [1, 0, 1, 1], "m2": [0, 0, 1, 0], "m3": [1, 1, 1, 1]}

@@ -30,9 +30,10 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
 
     Each group of duplicates or near-duplicates keeps the model with fewest missing cells, then with
     the shortest name. A duplicate is removed only if the other has all its scores. Near-duplicates
-    are removed until none is left. "one-sided" takes scores away, not models: those of a part of a
-    task in which a model has only the worst or the best score; they count as not run. "incomplete" removes the models that lack more than 5% of the
-    full score, and the items that another model lacks, so that no cell is missing.
+    are removed until none is left. "one-sided" removes the scores of a model in a part of a task in
+    which it has only the worst or the best one: they then count as not run. "incomplete" removes
+    the models that lack more than 5% of the full score, and the items that another model lacks, so
+    that no cell is missing.
 
     Parameters
     ----------
@@ -64,9 +65,9 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     """
     notes, parts = [], one_sided_parts(scores) if "one-sided" in words else []
     if parts:
-        names = dict.fromkeys(scores.model_ids[part.model] for part in parts)
+        theirs = dict.fromkeys(scores.model_ids[part.model] for part in parts)
         n_cells = counted(sum(len(part.items) for part in parts), "score")
-        notes.append(f"one-sided: {n_cells} left out, of {some(names, quotes=False)}")
+        notes.append(f"one-sided: {n_cells} left out, of {some(theirs, quotes=False)}")
         scores = without_parts(scores, parts)
     elif "one-sided" in words:
         notes.append("one-sided: none found")

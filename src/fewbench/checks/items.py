@@ -100,9 +100,9 @@ def _suspect(scores: Scores, numbers: ItemNumbers) -> Finding | None:
     return Finding(
         "suspect-keys",
         "fact",
-        f"{counted(len(at), 'item agrees', 'items agree')} least with the others{also}; {leaning:,} "
-        f"of them {'leans' if leaning == 1 else 'lean'} the wrong way at 1 in {1 / SUSPECT:.0f}, and "
-        f"chance alone gives {SUSPECT * tested:.0f} of {tested:,} at most",
+        f"{counted(len(at), 'item agrees', 'items agree')} least with the others{also}; "
+        f"{counted(leaning, 'leans', 'lean')} the wrong way at 1 in {1 / SUSPECT:.0f}, and chance "
+        f"alone gives {SUSPECT * tested:.0f} of {tested:,} at most",
         "look at their keys by hand, from the first of the list: a test of all items finds few of "
         "the wrong keys",
         "items",

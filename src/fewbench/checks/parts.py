@@ -1,7 +1,8 @@
-"""Findings on parts of a table: runs of worst or best scores, and items that only some models ran."""
+"""Findings on parts of a table: runs of worst or best scores, items that only some models ran."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.checks.finding import Details, Finding
 from fewbench.scores import Scores, Unit
+from fewbench.scores.repeats import Repeats
 
 FEWEST = 5  # models, to have others
 CHANCE = 0.01  # of one such part in the whole table
@@ -41,14 +43,9 @@ def one_sided_parts(scores: Scores) -> list[OneSided]:
     """
     if scores.n_models < FEWEST:
         return []
-    parts = []
+    parts: list[OneSided] = []
     for end in (0.0, 1.0):
-        counts = by_rows(
-            scores.cells,
-            lambda part, end=end: np.stack(
-                [(~np.isnan(part)).sum(axis=1), (np.abs(part - end) > 1e-9).sum(axis=1)], axis=1
-            ),
-        )
+        counts = by_rows(scores.cells, partial(_counts, end=end))
         for task in range(len(scores.tasks)):
             items = np.flatnonzero(scores.task_of == task)
             parts += _of_task(scores.columns(items), items, end, counts, scores.n_items)
@@ -72,7 +69,7 @@ def _of_task(
             continue  # as for nearly all
         n_ran = ran[:, at].sum(axis=1)
         n_off = off[:, at].sum(axis=1)
-        rest = np.stack([ran.sum(axis=1), off.sum(axis=1)], axis=1)
+        rest = _counts(block, end)
         is_whole = rest[model, 0] == len(at)
         rest = (counts if is_whole else rest) - np.stack([n_ran, n_off], axis=1)
         if _chance(_at_least(rest[model, 1], rest[model, 0]), len(at), n_tests) > CHANCE:
@@ -88,9 +85,16 @@ def _of_task(
             yield OneSided(model, items[at], end == 0, bool(is_whole), float(np.median(means)))
 
 
+def _counts(values: FloatArray, end: float) -> IntArray:
+    """Return how many items each model ran, and on how many it does not have this score."""
+    return np.stack(
+        [(~np.isnan(values)).sum(axis=1), (np.abs(values - end) > 1e-9).sum(axis=1)], axis=1
+    )
+
+
 def _at_least(count: float, n: int) -> float:
     """Return a share, less two standard errors of the count."""
-    return max(0.0, count - 2 * count**0.5) / max(n, 1)
+    return float(max(0.0, count - 2 * count**0.5) / max(n, 1))
 
 
 def _chance(share: float, n: int, n_tests: int) -> float:
@@ -103,7 +107,11 @@ def without_parts(scores: Scores, parts: list[OneSided]) -> Scores:
     for part in parts:
         values[part.model, part.items] = np.nan
     kept = np.flatnonzero((~np.isnan(values)).any(axis=1))
-    return scores.take(kept).changed(values=values[kept], probabilities=None, repeats=None)
+    left, repeats = scores.take(kept), None
+    if left.repeats is not None:
+        counts = np.where(np.isnan(values[kept]), 0, left.repeats.counts)
+        repeats = Repeats.from_counts(counts, left.repeats.variances)
+    return left.changed(values=values[kept], repeats=repeats)
 
 
 def part_findings(scores: Scores) -> list[Finding | None]:
@@ -127,7 +135,10 @@ def _one_sided(scores: Scores) -> Finding | None:
         for part in sorted(parts, key=lambda part: (scores.model_ids[part.model], part.items[0]))
     )
     names = list(dict.fromkeys(row[0] for row in rows))
-    shown = (f"{model} on {task}: {n:,} items, similar models {other}" for model, task, n, _, other in rows)
+    shown = (
+        f"{model} on {task}: {n:,} items, similar models {other}"
+        for model, task, n, _, other in rows
+    )
     which = sorted({row[3] for row in rows}, reverse=True)
     return Finding(
         "one-sided-part",
@@ -166,8 +177,8 @@ def _strangers(scores: Scores) -> Finding | None:
     return Finding(
         "no-common-items",
         "problem",
-        f"{len(rows)} groups of models have no item in common: {rows[0][1]:,} models ran items such "
-        f"as {rows[0][3]}; {rows[1][1]:,} models ran items such as {rows[1][3]}",
+        f"{len(rows)} groups of models have no item in common: {rows[0][1]:,} ran items such as "
+        f"{rows[0][3]}, and {rows[1][1]:,} items such as {rows[1][3]}",
         "if these are the same items under other ids, give them one id and import again (for logs "
         "fewbench import … --key FIELD, for tables --item with another column)",
         "models",
@@ -185,13 +196,13 @@ def _halves(scores: Scores) -> Finding | None:
     together = counts.sum(axis=1)[:, None] + counts.sum(axis=1)[None, :]
     whole = ran.any(axis=0).sum()
     meets = (shared <= LEAST_SHARE * whole) & (np.abs(together - whole) <= LEAST_SHARE * whole)
-    pairs = [(a, b) for a, b in np.argwhere(np.triu(meets, 1)).tolist()]
-    times = np.bincount(np.array(pairs, dtype=int).ravel(), minlength=len(part))
-    alone = [(a, b) for a, b in pairs if times[a] == times[b] == 1]
-    if not alone:
+    pairs = np.argwhere(np.triu(meets, 1))
+    times = np.bincount(pairs.ravel(), minlength=len(part))
+    alone = pairs[(times[pairs] == 1).all(axis=1)]
+    if not len(alone):
         return None
-    pairs = [sorted(scores.model_ids[part[at]] for at in pair) for pair in alone]
-    groups = tuple(sorted(map(tuple, pairs)))
+    names = (sorted(scores.model_ids[part[at]] for at in pair) for pair in alone)
+    groups = tuple(sorted(map(tuple, names)))
     return Finding(
         "halves",
         "caution",

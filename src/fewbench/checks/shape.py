@@ -133,8 +133,8 @@ def _in_between(scores: Scores) -> Finding | None:
     if 0 < mean < 1:
         ratio = float(cells.std() / np.sqrt(mean * (1 - mean)))
         what += (
-            f"; they vary {ratio:.2f} times as far as right and wrong answers of the same mean, and "
-            "so do intervals of a sample"
+            f"; they vary {ratio:.2f} times as far as right and wrong answers of the same mean, "
+            "and intervals are as much narrower"
         )
     few = len(levels) <= FEW_LEVELS
     return Finding(

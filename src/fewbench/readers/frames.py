@@ -289,8 +289,8 @@ def _json(
     names = json_names(long.named)
     is_pattern = long.score is not None and "*" in long.score
     columns: dict[str, Any] = {name: [] for name in names}
-    seen, texts, count = set[str](), dict[str, str](), 0
-    for row in found:
+    seen, texts = set[str](), dict[str, str]()
+    for count, row in enumerate(found):
         seen.update(row)
         if is_pattern and long.score not in row:
             row = flat(row)
@@ -302,7 +302,6 @@ def _json(
                 cell = value_at(row, name)
                 seen.update([name] if cell is not None else [])
             cells.append(texts.setdefault(cell, cell) if isinstance(cell, str) else cell)
-        count += 1
     if is_pattern and len(columns) > len(names):
         del columns[str(long.score)]
         seen |= columns.keys()

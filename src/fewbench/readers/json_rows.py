@@ -139,12 +139,12 @@ def find_rows(data: Any, names: Sequence[str] = ()) -> tuple[list[Row], str]:
         how.append(f"{counted(len(rows), 'row')} in objects")
         how += [f"column {name!r} is their key ({some(_distinct(rows, name))})" for name in several]
     if others:
-        keys = dict.fromkeys(
+        theirs = dict.fromkeys(
             key for (_, row), is_row in zip(level, are_rows, strict=True) if not is_row
             for key in row
         )  # fmt: skip
         what = counted(others, "other object is no row", "other objects are no rows")
-        how.append(f"{what} (with {some(keys)})")
+        how.append(f"{what} (with {some(theirs)})")
     return rows, "; ".join(how)
 
 

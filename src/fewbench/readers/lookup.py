@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import some
@@ -62,7 +63,7 @@ def find_lookups(sources: Sequence[Path], columns: Columns) -> tuple[list[Path],
 def without(columns: Columns, lookups: Sequence[Lookup]) -> Columns:
     """Return the columns that the files of answers have, with the keys of the lookups."""
     gone = {name for lookup in lookups for name in lookup.names}
-    fields = {name: None for name in FIELDS if getattr(columns, name) in gone}
+    fields: dict[str, Any] = {name: None for name in FIELDS if getattr(columns, name) in gone}
     kept = (name for name in (*columns.keep_item, *columns.keep_model) if name not in gone)
     keys = (key for lookup in lookups for key in lookup.keys)
     return replace(columns, **fields, keep_item=tuple(dict.fromkeys([*kept, *keys])), keep_model=())

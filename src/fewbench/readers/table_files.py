@@ -7,9 +7,10 @@ from pathlib import Path
 
 from fewbench._names import some
 from fewbench.errors import Mistakes, ReaderError
-from fewbench.readers import json_rows
 from fewbench.readers.frames import Columns, table_columns
 from fewbench.readers.harness import Reading
+from fewbench.readers.json_rows import KEYS
+from fewbench.readers.json_rows import SUFFIXES as JSON
 from fewbench.readers.tables import options_that_keep, read_table
 from fewbench.scores import Scale, Scores, open_saved
 from fewbench.scores.cell_words import CellWords
@@ -18,8 +19,8 @@ from fewbench.scores.joining import join_scores
 from fewbench.scores.repeats import repeats_notes
 from fewbench.scores.table import one_sided
 
-SUFFIXES = (".csv", ".tsv", ".parquet", *json_rows.SUFFIXES, ".npz")
-NOT_OWN = re.compile(rf"__index|({json_rows.KEYS.pattern})$")
+SUFFIXES = (".csv", ".tsv", ".parquet", *JSON, ".npz")
+NOT_OWN = re.compile(rf"__index|({KEYS.pattern})$")
 """Columns that a table does not have itself."""
 
 

@@ -24,7 +24,7 @@ from fewbench.readers.frames import (
 )
 from fewbench.readers.json_rows import KEYS, fitting, flat
 from fewbench.readers.lookup import find_lookups, without
-from fewbench.readers.values import as_number
+from fewbench.readers.values import BOOLEANS, as_number
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import TRUTHS, CellWords
@@ -117,8 +117,9 @@ def read_table(
     if long:
         columns = _with_own_columns(sources, columns) if has_tasks else columns
         frame, columns = _long_rows(sources, columns, words, notes)
-        if trials is not None and columns.score in frame and frame[columns.score].dtype == object:
-            frame = frame.explode(columns.score, ignore_index=True)  # a list has several answers
+        score = str(columns.score)
+        if trials is not None and score in frame and frame[score].dtype == object:
+            frame = frame.explode(score, ignore_index=True)  # a list has several answers
     else:
         frame = load_table(sources[0], columns.ids, None, words)
     try:
@@ -196,8 +197,8 @@ def _systems(sources: Sequence[Path], columns: Columns, frame: "pd.DataFrame") -
     """
     every = pd.DataFrame(index=frame.index)
     with suppress(FewbenchError):  # too large to read whole
-        tables = [pd.DataFrame(map(flat, load_table(path, []).to_dict("records")))
-                  for path in sources]  # fmt: skip
+        rows = [load_table(path, []).to_dict("records") for path in sources]
+        tables = [pd.DataFrame([flat({**row}) for row in of_file]) for of_file in rows]
         if sum(map(len, tables)) == len(frame):
             names = names_of_files(sources)
             files = [name for name, table in zip(names, tables, strict=True) for _ in table.index]
@@ -303,11 +304,12 @@ def _melted(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Col
     pattern = str(columns.score)
     found = columns.scored(map(str, frame.columns))
     require_columns(frame, [] if found else [pattern])
-    named, field = NAMED_BY_COLUMN, "model" if columns.item else "item"
+    named = NAMED_BY_COLUMN
     rest = [name for name in frame.columns if name not in found]
     frame = frame.melt(rest, found, named, SCORE)
     frame[named] = frame[named].map({name: fitting(name, pattern) for name in found})
-    return frame, replace(columns, score=SCORE, **{field: named})
+    columns = replace(columns, score=SCORE)
+    return frame, replace(columns, model=named) if columns.item else replace(columns, item=named)
 
 
 def _compared(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Columns, str]":
@@ -327,11 +329,11 @@ def _compared(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, C
         )
     codes, distinct = pd.factorize(pd.MultiIndex.from_frame(pairs.astype(str)))
     loose = columns.match == "loose"
-    scores = np.array([_is_equal(*pair, loose) for pair in distinct], dtype=float)[codes]
-    scores[empty[columns.score]] = np.nan
+    equal = np.array([_is_equal(said, right, loose) for said, right in distinct], dtype=bool)
+    scores = np.where(empty[columns.score], np.nan, equal[codes].astype(np.float64))
     how = f"a score is whether {columns.score!r} equals {columns.target!r}"
     how += " but for case, punctuation and white space" if loose else ", as text or number"
-    how += f": {counted(int(np.nansum(scores)), 'row')} of {len(scores):,}"
+    how += f": {int(np.nansum(scores)):,} of {counted(int((~np.isnan(scores)).sum()), 'answer')}"
     how += "" if loose else " (--match loose ignores case, punctuation and white space)"
     return frame.assign(**{SCORE: scores}), replace(columns, score=SCORE), how
 
@@ -340,7 +342,7 @@ def _is_equal(prediction: str, target: str, loose: bool) -> bool:
     pair = prediction.strip(), target.strip()
     if pair[0] == pair[1]:
         return True
-    numbers = [as_number(text) for text in pair]
+    numbers = [None if text in BOOLEANS else as_number(text) for text in pair]
     if None not in numbers:
         return numbers[0] == numbers[1]
     plain = [re.sub(r"[\W_]+", " ", text).strip().casefold() for text in pair]

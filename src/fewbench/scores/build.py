@@ -172,8 +172,8 @@ def _refuse_repeated(table: "pd.DataFrame", cell: IntArray, named: tuple[str, st
     first = table.iloc[int(np.flatnonzero(twice)[0])]
     raise RepeatedError(
         f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell"
-        f"{f', {others:,} of them with another score' if others else ' with the same score'}, first: "
-        f"model {str(first[model])!r}, item {str(first[item])!r}",
+        f"{f', {others:,} of them with another score' if others else ' with the same score'}, "
+        f"first: model {str(first[model])!r}, item {str(first[item])!r}",
         hint=TRIALS_HINT if others else f"delete the repeated rows; or, {TRIALS_HINT}",
     )
 
@@ -292,7 +292,8 @@ def _scalars(column: "pd.Series[Any]", name: str) -> None:
         value = column.iloc[nested[0]]
         hint = "keep one plain value per cell"
         if isinstance(value, dict) and value:
-            hint += f"; in JSON, name a value within it: {some((f'{name}.{key}' for key in value), quotes=False)}"
+            inner = some((f"{name}.{key}" for key in value), quotes=False)
+            hint += f"; in JSON, name a value within it: {inner}"
         elif not isinstance(value, dict):
             hint += "; if a list has the scores of several answers, add --trials mean"
         raise ScoresError(

@@ -250,7 +250,11 @@ def join(
         probabilities = write_probabilities(tasks, models, checked, path)
     if lost:
         values, models = values[ran], {name: at for at, name in enumerate(np.array([*models])[ran])}
-        repeats = None if repeats is None else repeats.take(np.flatnonzero(ran), slice(None))
+        repeats = (
+            None
+            if repeats is None
+            else repeats.take(np.flatnonzero(ran), np.arange(values.shape[1]))
+        )
     scores = from_arrays(
         values,
         models=list(models),

@@ -302,8 +302,7 @@ def _runs(
         notes = (*notes, NO_TASK)
     runs = []
     for (named, time), filled in parts.items():
-        listed = named is None and origin.filters
-        name = origin.filters[time] if listed else named
+        name = origin.filters[time] if named is None and origin.filters else named
         runs.append(_run(filled, name, origin, notes, in_context))
     return runs
 

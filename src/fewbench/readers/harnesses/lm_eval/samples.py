@@ -101,7 +101,7 @@ _known: dict[tuple[bytes, str], RowStart] = {}
 
 
 class SampleRows:
-    """The rows of a samples file: JSON lines (since 0.4.3), one JSON array, or Parquet; or `listed`.
+    """The rows of a samples file: JSON lines (since 0.4.3), a JSON array, or Parquet; or `listed`.
 
     Models with the same prompts have lines that begin alike. Only the first of them is looked at as
     a whole; the rows of others have no `doc`, `target` and `arguments`. With `key`, a field of the
