@@ -11,7 +11,8 @@ from fewbench.readers.frames import Columns, table_columns
 from fewbench.readers.harness import Reading
 from fewbench.readers.json_rows import KEYS
 from fewbench.readers.json_rows import SUFFIXES as JSON
-from fewbench.readers.tables import options_that_keep, read_table
+from fewbench.readers.table_hints import options_that_keep
+from fewbench.readers.tables import read_table
 from fewbench.scores import Scale, Scores, open_saved
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved

@@ -1,8 +1,6 @@
 """Tables of scores whose columns the user names: long and wide, in one file or several."""
 
 import os
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -15,51 +13,25 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import ColumnError, FewbenchError, Mistakes, ReaderError, RepeatedError
-from fewbench.readers.frames import (
-    Columns,
-    load_table,
-    parts_of,
-    reader_of,
-    table_columns,
-)
-from fewbench.readers.json_rows import KEYS, fitting, flat
+from fewbench.readers.frames import Columns, load_table, parts_of, reader_of, table_columns
+from fewbench.readers.json_rows import fitting
 from fewbench.readers.lookup import find_lookups, without
-from fewbench.readers.values import BOOLEANS, as_number
+from fewbench.readers.predictions import SCORE, compared, refuse_predictions, target_of
+from fewbench.readers.table_hints import (
+    NAMED_BY_FILE,
+    names_of_files,
+    no_columns_named,
+    systems_in,
+)
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.build import require_columns
-from fewbench.scores.cell_words import TRUTHS, CellWords
+from fewbench.scores.cell_words import CellWords
 from fewbench.scores.costs import MOST_COST, read_amounts, with_answer_costs
 
-KEPT = {
-    "task": "--task",
-    "date": "--date",
-    "family": "--family",
-    "role": "--keep-model",
-    "cost": "--keep-item",
-}
-"""Options that keep columns of usual names in a long table."""
 COST = "cost"
 """Column of a told table with what each answer cost."""
-NAMED_BY_FILE, NAMED_BY_COLUMN, SCORE = "(model)", "(name)", "(score)"
-"""Columns of models that are called as their files, of what a pattern names, and of its scores."""
-TARGETS = {
-    *("target", "targets", "gold", "label", "reference", "expected", "expected_output", "truth"),
-    *("answer", "correct_answer", "ground_truth", "gold_answer", "reference_answer"),
-}
-"""Usual names of columns of right answers."""
-TRIAL = re.compile(r"(trial|run|epoch|seed|repeat|repetition|attempt|sample|iteration|try)s?(_?(id|idx|"
-                   r"index|no|num|number))?|timestamp|time|date|n|k|i")  # fmt: skip
-"""Usual names of columns that count the answers of one model to an item."""
-MOST_SYSTEMS = 40
-USUAL = {
-    "item": ("item", "id", "item_id", "question_id", "task_id", "instance_id", "sample_id"),
-    "model": ("model", "model_name", "model_id"),
-    "score": (
-        *("score", "correct", "is_correct", "acc", "accuracy", "exact_match", "passed", "success"),
-        *("resolved", "is_resolved", "reward"),
-    ),
-}
-"""Usual names of columns, which hints propose."""
+NAMED_BY_COLUMN = "(name)"
+"""Column of what the `*` of a pattern stands for."""
 
 
 def read_table(
@@ -110,7 +82,7 @@ def read_table(
     long = columns.is_long
     label = columns.item if transposed else columns.model
     if not long and label is None:
-        raise _no_columns_named(sources[0], columns)
+        raise no_columns_named(sources[0], columns)
     _check_layout(sources[0], columns, long, transposed, trials)
     words = words or CellWords()
     what = str(sources[0]) if len(sources) == 1 else f"{len(sources)} files ({some(sources)})"
@@ -128,11 +100,11 @@ def read_table(
                 frame, model=label, transposed=transposed, scale=scale, **asdict(words)
             )
         if columns.target is not None:
-            frame, columns, how = _compared(frame, columns)
+            frame, columns, how = compared(frame, columns)
             if notes is not None:
                 notes.append(how)
         elif columns.score in frame:
-            _refuse_predictions(sources, frame, columns, words)
+            refuse_predictions(sources, frame, columns, words)
         if notes is not None and not words.missing:
             notes += _empty_cells(what, frame, columns.score)
         scores = from_long(
@@ -178,46 +150,16 @@ def _explained(
         return Mistakes(parts).as_one()
     hint = error.hint
     if isinstance(error, RepeatedError):
-        hint = "; ".join([*_systems(sources, columns, frame), str(hint)])
+        hint = "; ".join([*systems_in(sources, columns, frame), str(hint)])
     if columns.model == NAMED_BY_FILE and columns.only_model is None:
         hint = "; ".join(filter(None, [hint, "if a column names models, add --model COLUMN"]))
     if columns.score and isinstance(error, ColumnError):  # only the named columns were read
         with suppress(FewbenchError):  # too large to read whole
             names = some(load_table(sources[0], []).columns, most=8)
             hint = f"the table's columns are {names}; {hint}"
-        if (target := _target(sources, columns)) is not None:
+        if (target := target_of(sources, columns)) is not None:
             hint = f"if these are answers, add --target {quote(target)}; {hint}"
     return type(error)(error.message, hint=hint)
-
-
-def _systems(sources: Sequence[Path], columns: Columns, frame: "pd.DataFrame") -> Iterator[str]:
-    """Yield what tells rows of one model and item apart: files, or columns with few values.
-
-    A model run with two settings is two systems more often than one that answered twice.
-    """
-    every = pd.DataFrame(index=frame.index)
-    with suppress(FewbenchError):  # too large to read whole
-        rows = [load_table(path, []).to_dict("records") for path in sources]
-        tables = [pd.DataFrame([flat({**row}) for row in of_file]) for of_file in rows]
-        if sum(map(len, tables)) == len(frame):
-            names = names_of_files(sources)
-            files = [name for name, table in zip(names, tables, strict=True) for _ in table.index]
-            every = pd.concat(tables, ignore_index=True)
-            every.insert(0, NAMED_BY_FILE, files)
-    keys = frame[[columns.model, columns.item]].astype(str).reset_index(drop=True)
-    for name in every.columns:
-        values = every[name].astype(str)
-        shown = list(dict.fromkeys(values))
-        known = name in columns.named or TRIAL.fullmatch(str(name).lower())
-        if known or not 1 < len(shown) <= MOST_SYSTEMS or keys.assign(by=values).duplicated().any():
-            continue
-        if name == NAMED_BY_FILE:
-            yield f"if each file is a system of its own ({some(shown)}): --model-from file"
-            continue
-        model = name if columns.model == NAMED_BY_FILE else f"{columns.model},{name}"
-        ways = [f"--model {quote(model)} if it names systems"]
-        ways += [f"--item {quote(f'{columns.item},{name}')} if it names items"]
-        yield f"the column {name!r} tells these rows apart ({some(shown)}): {', '.join(ways)}"
 
 
 def _with_own_columns(sources: Sequence[Path], columns: Columns) -> Columns:
@@ -312,76 +254,6 @@ def _melted(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Col
     return frame, replace(columns, model=named) if columns.item else replace(columns, item=named)
 
 
-def _compared(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Columns, str]":
-    """Return the rows with a score: whether a prediction equals its target; and how it was found.
-
-    Equal are the same texts, up to white space at their ends, and the same numbers. Loosely equal
-    are also texts that differ in case, punctuation and white space.
-    """
-    require_columns(frame, [str(columns.score), str(columns.target)])
-    pairs = frame[[columns.score, columns.target]].astype(object)
-    empty = pairs.isna() | (pairs.map(str).apply(lambda texts: texts.str.strip()) == "")
-    if (lacking := empty[columns.target]).any():
-        raise ReaderError(
-            f"column {columns.target!r} is empty in {counted(int(lacking.sum()), 'row')}, first at "
-            f"row {int(lacking.argmax()) + 1}",
-            hint="fill in the right answers, or delete rows that are no items",
-        )
-    codes, distinct = pd.factorize(pd.MultiIndex.from_frame(pairs.astype(str)))
-    loose = columns.match == "loose"
-    equal = np.array([_is_equal(said, right, loose) for said, right in distinct], dtype=bool)
-    scores = np.where(empty[columns.score], np.nan, equal[codes].astype(np.float64))
-    how = f"a score is whether {columns.score!r} equals {columns.target!r}"
-    how += " but for case, punctuation and white space" if loose else ", as text or number"
-    how += f": {int(np.nansum(scores)):,} of {counted(int((~np.isnan(scores)).sum()), 'answer')}"
-    how += "" if loose else " (--match loose ignores case, punctuation and white space)"
-    return frame.assign(**{SCORE: scores}), replace(columns, score=SCORE), how
-
-
-def _is_equal(prediction: str, target: str, loose: bool) -> bool:
-    pair = prediction.strip(), target.strip()
-    if pair[0] == pair[1]:
-        return True
-    numbers = [None if text in BOOLEANS else as_number(text) for text in pair]
-    if None not in numbers:
-        return numbers[0] == numbers[1]
-    plain = [re.sub(r"[\W_]+", " ", text).strip().casefold() for text in pair]
-    return loose and plain[0] == plain[1] != ""
-
-
-def _target(sources: Sequence[Path], columns: Columns) -> str | None:
-    """Return the first column with a usual name of right answers."""
-    every = (name for source in sources for name in table_columns(source, columns.named))
-    return next((name for name in every if name.lower() in TARGETS and name != columns.score), None)
-
-
-def _refuse_predictions(
-    sources: Sequence[Path], frame: "pd.DataFrame", columns: Columns, words: CellWords
-) -> None:
-    """Raise ReaderError if texts True and False stand beside a column of targets."""
-    cells = frame[columns.score].dropna()
-    is_bool = pd.api.types.is_bool_dtype(cells)
-    if pd.api.types.is_numeric_dtype(cells) and not is_bool:
-        return
-    are_texts = is_bool or all(text.lower() in TRUTHS for text in cells.map(str).unique())
-    if cells.empty or not are_texts or words.right or words.wrong:
-        return
-    target = _target(sources, columns)
-    if target is None:
-        return
-    if is_bool or not isinstance(cells.iloc[0], str):
-        source = next(path for path in sources if target in table_columns(path, columns.named))
-        beside = load_table(source, [], replace(Columns(), score=target), words)[target]
-        if source.suffix.lower() not in (".csv", ".tsv") or not pd.api.types.is_bool_dtype(beside):
-            return  # truth values, and what is right is no such one
-    raise ReaderError(
-        f"column {columns.score!r} holds True and False beside the column {target!r}: these look "
-        "like answers, not like scores",
-        hint=f"add --target {quote(target)} to compare them; if they are scores, say so: --right "
-        "True,true --wrong False,false",
-    )
-
-
 def _require_in(source: Path, frame: "pd.DataFrame", names: list[str]) -> None:
     try:
         require_columns(frame, names)
@@ -399,37 +271,6 @@ def _refuse_own_models(source: Path, columns: Columns) -> None:
         )
 
 
-def names_of_files(paths: Sequence[Path], of_folders: bool = False) -> list[str]:
-    """Return names of models, one for each file: the parts of paths, or folders, that differ.
-
-    Examples
-    --------
-    >>> names_of_files([Path("out/gpt-x.jsonl")])
-    ['gpt-x']
-    >>> names_of_files([Path("out/gpt-x/answers.jsonl"), Path("out/claude-y/answers.jsonl")])
-    ['gpt-x', 'claude-y']
-    >>> names_of_files([Path("gpt-x.csv"), Path("gpt-x.json")])
-    ['gpt-x.csv', 'gpt-x.json']
-    """
-    if of_folders:
-        folders = list(dict.fromkeys(path.absolute().parent for path in paths))
-        names = names_of_files([folder.with_name(f"{folder.name}.x") for folder in folders])
-        return [names[folders.index(path.absolute().parent)] for path in paths]
-    stems = [path.absolute().with_suffix("") for path in paths]
-    times = Counter(stems)
-    parts = [
-        [*(path.absolute() if times[stem] > 1 else stem).parts]
-        for path, stem in zip(paths, stems, strict=True)
-    ]
-    if len(parts) == 1:
-        return [parts[0][-1]]
-    while len({own[0] for own in parts}) == 1 and min(map(len, parts)) > 1:
-        parts = [own[1:] for own in parts]
-    while len({own[-1] for own in parts}) == 1 and min(map(len, parts)) > 1:
-        parts = [own[:-1] for own in parts]
-    return ["/".join(own) for own in parts]
-
-
 def _empty_cells(what: str, frame: "pd.DataFrame", score: str | None) -> list[str]:
     """Return a note on rows without a score, if there are any."""
     n_empty = int(frame[score].isna().sum()) if score in frame else 0
@@ -440,59 +281,6 @@ def _empty_cells(what: str, frame: "pd.DataFrame", score: str | None) -> list[st
         f"{'counts' if n_empty == 1 else 'count'} as not run; if the benchmark counts "
         "them as wrong, pass --missing wrong (in Python missing=['wrong'])"
     ]
-
-
-def options_that_keep(columns: Sequence[str]) -> str:
-    """Return the options that keep the columns of usual names among these.
-
-    >>> options_that_keep(["cost", "reply", "Task"])
-    '--keep-item cost --task Task'
-    """
-    options = ((name, KEPT.get(name.lower())) for name in columns)
-    return " ".join(f"{option} {quote(name)}" for name, option in options if option)
-
-
-def _no_columns_named(source: Path, named: Columns) -> ReaderError:
-    """Return the error for a table whose columns are not all named, with the columns it has."""
-    table = load_table(source, [])  # says what is wrong with a damaged file
-    how = table.attrs.get("found", "")
-    columns = table_columns(source)
-    fields = ("item", "model", "score")
-    usual = {field: name for field in fields if (name := getattr(named, field))}
-    which = "too few" if usual else "no"
-    for field, names in USUAL.items():
-        if field in usual:
-            continue
-        there = {name.lower(): name for name in columns if name not in usual.values()}
-        if found := next((there[name] for name in names if name in there), None):
-            usual[field] = found
-    if "score" not in usual and "model" not in usual:  # objects of models, with scores in each
-        endings = Counter(name.rpartition(".")[2].lower() for name in columns if "." in name)
-        if ending := next((name for name in USUAL["score"] if endings[name] > 1), None):
-            usual["score"] = f"*.{ending}"
-    for name in columns:
-        if KEYS.fullmatch(name) and table[name].nunique() > 1:
-            usual.setdefault("item" if "score" in usual and "item" not in usual else "model", name)
-    model, item, score = (
-        f"--{field} {quote(usual.get(field, 'COLUMN'))}" for field in ("model", "item", "score")
-    )
-    by_file = "; without --model, the model is called as the file is"
-    if {"item", "score"} <= {*usual}:
-        options = [item, score, *([model] if "model" in usual else [])]
-        hint = " ".join([*options, options_that_keep(columns)]).strip()
-        hint += "" if "model" in usual or "*" in score else by_file
-    else:
-        hint = (
-            f"long table: {item} {score} {model}{by_file}; wide table: {model} (one row per model) "
-            f"or {item} --transposed (one row per item)"
-        )
-        if "item" not in usual:
-            hint += "; a file of items, which has no scores, needs a column id"
-    return ReaderError(
-        f"{source}: {which} columns named; its columns are {some(columns, most=8)}"
-        f"{f' ({how})' if how else ''}",
-        hint=f"{hint}; in Python, the same as arguments of import_results",
-    )
 
 
 def _check_layout(
