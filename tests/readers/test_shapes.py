@@ -1,9 +1,12 @@
 """One small table, written down in thirty ways: each is read in one command with equal means."""
 
 import json
+from io import BytesIO
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from fewbench.readers import Columns, import_results
@@ -25,6 +28,12 @@ FRAME = pd.DataFrame(ROWS)
 WIDE = pd.DataFrame([{"model": model, **scores} for model, scores in BY_MODEL.items()])
 SPLIT = FRAME.to_dict("split")
 RIGHT = {1: "yes", 0: "no"}
+
+
+def parquet(rows):
+    file = BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    return file.getvalue()
 
 
 def lines(rows):
@@ -91,6 +100,23 @@ SHAPES = {
     "lists of metrics": ({"t.jsonl": lines({"model": r["model"], "id": r["id"], "metrics": [
         {"name": "acc", "score": r["ok"]}, {"name": "f1", "score": 0.5}]} for r in ROWS)},
         Columns("model", "id", "metrics.acc.score"), {}),
+    "objects in parquet": (
+        {
+            "t.parquet": parquet(
+                [
+                    {"id": i, **{m: {"ok": s, "text": "x"} for m, s in scores.items()}}
+                    for i, scores in BY_ITEM.items()
+                ]
+            )
+        },
+        Columns(None, "id", "*.ok"),
+        {},
+    ),
+    "metrics in parquet": (
+        {"t.parquet": parquet([{**r, "metrics": {"acc": r["ok"]}, "ok": None} for r in ROWS])},
+        Columns("model", "id", "metrics.acc"),
+        {},
+    ),
     "several answers": ({"t.jsonl": lines({**r, "ok": [r["ok"], r["ok"]]} for r in ROWS)}, LONG,
                         {"trials": "mean"}),
     # Who the model is, and what is right.
@@ -113,7 +139,8 @@ def test_each_shape_has_the_same_means(tmp_path, shape):
         pytest.importorskip("yaml", reason="reads YAML")
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content)
+        content = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / name).write_bytes(content)
     paths = [tmp_path / name for name in files]
     scores = import_results(paths, columns=columns, **options).scores
     means = dict(zip(scores.model_ids, scores.full_scores(), strict=True))

@@ -117,9 +117,7 @@ def table_columns(path: Path, named: Sequence[str] = ()) -> list[str]:
         return []
     try:
         if suffix == ".parquet":
-            import pyarrow.parquet as pq
-
-            return [] if is_saved(path) else list(pq.read_schema(path).names)
+            return [] if is_saved(path) else _parquet_columns(path)
         if suffix in SUFFIXES:
             return list(first_row(path, json_names(named)))
         if suffix not in (".csv", ".tsv"):
@@ -262,6 +260,19 @@ def _converted(table: Any) -> "pd.DataFrame":
     return cast(pd.DataFrame, frame)
 
 
+def _parquet_columns(source: Path) -> list[str]:
+    """Return the columns; of objects, those of the first row within them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(source)
+    if any(pa.types.is_nested(field.type) for field in schema):
+        with pq.ParquetFile(source) as file:
+            rows = next(file.iter_batches(1)).to_pylist()
+        return list(flat(rows[0])) if rows else schema.names
+    return list(schema.names)
+
+
 def _parquet(
     source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
 ) -> "pd.DataFrame":
@@ -275,6 +286,10 @@ def _parquet(
             return frame
     if long is not None:
         check_parquet(source)
+        every = _parquet_columns(source)
+        wanted = {*long.within(every)}
+        if wanted <= {*every} and not wanted <= {*names}:  # values within objects
+            return pd.DataFrame(_columns_of(pq.read_table(source).to_pylist(), long)[0])
     return cast(pd.DataFrame, pq.read_table(source).to_pandas())
 
 
@@ -286,11 +301,23 @@ def _json(
         frame = pd.DataFrame(list(found))
         frame.attrs["found"] = found.how
         return frame
+    columns, seen = _columns_of(found, long)
+    if seen.issuperset(columns):
+        frame = pd.DataFrame(columns)
+    else:
+        every = pd.DataFrame(list(FoundRows(source, found.names)))  # the error names all columns
+        frame = every.assign(**{name: cells for name, cells in columns.items() if name in seen})
+    frame.attrs["found"] = found.how
+    return frame
+
+
+def _columns_of(rows: Iterable[dict[str, Any]], long: Columns) -> tuple[dict[str, Any], set[str]]:
+    """Return the named columns of rows of objects, and the names that were met."""
     names = json_names(long.named)
     is_pattern = long.score is not None and "*" in long.score
     columns: dict[str, Any] = {name: [] for name in names}
     seen, texts = set[str](), dict[str, str]()
-    for count, row in enumerate(found):
+    for count, row in enumerate(rows):
         seen.update(row)
         if is_pattern and long.score not in row:
             row = flat(row)
@@ -305,12 +332,7 @@ def _json(
     if is_pattern and len(columns) > len(names):
         del columns[str(long.score)]
         seen |= columns.keys()
-    if not seen.issuperset(columns):
-        every = _json(source, text, None)  # the error names all columns
-        return every.assign(**{name: cells for name, cells in columns.items() if name in seen})
     for name, cells in columns.items():
         if all(isinstance(cell, str) for cell in cells):
             columns[name] = pd.Categorical(cells)
-    frame = pd.DataFrame(columns)
-    frame.attrs["found"] = found.how
-    return frame
+    return columns, seen
