@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fewbench.errors import FewbenchError
 from fewbench.readers import Columns, import_results
 
 VALUES = {"m1": [1, 0, 1, 1], "m2": [0, 0, 1, 0], "m3": [1, 1, 1, 1]}
@@ -150,3 +151,56 @@ def test_each_shape_has_the_same_means(tmp_path, shape):
     assert means == pytest.approx(expected)
     assert sorted(scores.item_ids) == ITEMS
     assert not scores.has_missing
+
+
+def test_models_in_columns_of_several_files_or_models(tmp_path):
+    """The name of the model, or of the file, comes before what the pattern names."""
+    rows = [{"id": i, "run": "r", "x": {"ok": 1}, "y": {"ok": 0}} for i in ITEMS]
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text(lines(rows))
+    named = Columns("run", "id", "*.ok")
+    assert import_results(tmp_path / "a.jsonl", columns=named).scores.model_ids == ["r/x", "r/y"]
+    of_files = Columns(None, "id", "*.ok", model_from="file")
+    scores = import_results(tmp_path, columns=of_files).scores
+    assert sorted(scores.model_ids) == ["a/x", "a/y", "b/x", "b/y"]
+
+
+def test_answers_are_compared_by_a_stated_rule(tmp_path):
+    """Numbers as numbers, texts as texts; an empty answer is not run, unless it is wrong."""
+    path = tmp_path / "t.csv"
+    path.write_text('id,said,gold\n1,7,7.0\n2,(b),(B)\n3,,x\n4,-5,5\n5,"x, Y",X y\n6,True,1\n')
+    exact = Columns(None, "id", "said", target="gold")
+    loose = Columns(None, "id", "said", target="gold", match="loose")
+    nan = np.nan
+    for columns, missing, expected in (
+        (exact, (), [1, 0, nan, 0, 0, 0]),
+        (loose, (), [1, 1, nan, 0, 1, 0]),
+        (loose, ("wrong",), [1, 1, 0, 0, 1, 0]),
+    ):
+        values = import_results(path, columns=columns, missing=missing).scores.values[0]
+        assert np.array_equal(values, expected, equal_nan=True)
+    path.write_text("id,said,gold\n1,7,\n2,8,8\n")
+    with pytest.raises(FewbenchError, match="'gold' is empty in 1 row, first at row 1"):
+        import_results(path, columns=exact)
+
+
+def test_texts_that_look_like_answers_are_no_scores(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,said,target,correct\n1,True,True,True\n2,False,True,False\n")
+    with pytest.raises(FewbenchError, match="look like answers") as caught:
+        import_results(path, columns=Columns(None, "id", "said"))
+    assert "--target target" in caught.value.hint
+    stated = {"right": ["True", "true"], "wrong": ["False", "false"]}
+    for columns, options in ((Columns(None, "id", "said"), stated),
+                             (Columns(None, "id", "correct"), {})):  # fmt: skip
+        assert import_results(path, columns=columns, **options).scores.values.tolist() == [[1, 0]]
+
+
+def test_what_stands_beside_the_rows_is_named(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"config": {"shots": 5}, "model": "m", "results": {
+        "q1": {"ok": 1, "log": [{"ok": 0}]}, "q2": {"ok": 0, "log": []}}}))  # fmt: skip
+    reading = import_results(path, columns=Columns("model", "key2", "ok"))
+    assert reading.scores.values.tolist() == [[1, 0]]
+    note = next(note for note in reading.notes if "is their key" in note)
+    assert "2 rows in objects; column 'key2' is their key ('q1', 'q2')" in note

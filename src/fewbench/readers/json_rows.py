@@ -131,20 +131,16 @@ def find_rows(data: Any, names: Sequence[str] = ()) -> tuple[list[Row], str]:
         for _, row in level
     ]
     rows = [outer | row for (outer, row), is_row in zip(level, are_rows, strict=True) if is_row]
-    others = len(level) - len(rows)
+    left = [row for (_, row), is_row in zip(level, are_rows, strict=True) if row and not is_row]
     keys = [name for name in rows[0] if KEYS.fullmatch(name) and name in level[0][0]]
     several = [name for name in keys if len({str(row.get(name)) for row in rows}) > 1]
     how = []
     if several or depth > 1:
         how.append(f"{counted(len(rows), 'row')} in objects")
         how += [f"column {name!r} is their key ({some(_distinct(rows, name))})" for name in several]
-    if others:
-        theirs = dict.fromkeys(
-            key for (_, row), is_row in zip(level, are_rows, strict=True) if not is_row
-            for key in row
-        )  # fmt: skip
-        what = counted(others, "other object is no row", "other objects are no rows")
-        how.append(f"{what} (with {some(theirs)})")
+    if left:
+        what = counted(len(left), "other object is no row", "other objects are no rows")
+        how.append(f"{what} (with {some(dict.fromkeys(key for row in left for key in row))})")
     return rows, "; ".join(how)
 
 

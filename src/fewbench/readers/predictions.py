@@ -12,6 +12,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench.errors import ReaderError
 from fewbench.readers.frames import Columns, load_table, table_columns
+from fewbench.readers.table_hints import USUAL
 from fewbench.readers.values import BOOLEANS, as_number
 from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import TRUTHS, CellWords
@@ -80,7 +81,7 @@ def refuse_predictions(
     if cells.empty or not are_texts or words.right or words.wrong:
         return
     target = target_of(sources, columns)
-    if target is None:
+    if target is None or str(columns.score).rpartition(".")[2].lower() in USUAL["score"]:
         return
     if is_bool or not isinstance(cells.iloc[0], str):
         source = next(path for path in sources if target in table_columns(path, columns.named))

@@ -192,8 +192,9 @@ def _long_rows(
             frame = load_table(source, text, own, words)
             if (how := frame.attrs.pop("found", "")) and how not in said:
                 said.append(f"{source}: {how}")
-            if by_file or not is_named or len(sources) > 1:
-                _require_in(source, frame, own.within(map(str, frame.columns)))
+            needed = own.within(map(str, frame.columns))
+            if by_file or not is_named or len(sources) > 1 or needed != own.named:
+                _require_in(source, frame, needed)
             if by_file or not is_named:
                 if not by_file:
                     _refuse_own_models(source, columns)
@@ -220,7 +221,7 @@ def _long_rows(
             require_columns(frame, parts)
             frame[name] = _joined(frame[parts])
     if _melts(columns, frame.columns):
-        frame, columns = _melted(frame, columns)
+        frame, columns = _melted(sources[0], frame, columns)
         if not words.empty_is_wrong:  # an object that has no such score, where another has it
             again = frame.duplicated([columns.model, columns.item], keep=False)
             frame = frame[frame[SCORE].notna() | ~again].reset_index(drop=True)
@@ -241,17 +242,23 @@ def _joined(parts: "pd.DataFrame") -> "pd.Series[Any]":
     return pd.Series(cells, index=parts.index, dtype=object).replace("", None)
 
 
-def _melted(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Columns]":
+def _melted(
+    source: Path, frame: "pd.DataFrame", columns: Columns
+) -> "tuple[pd.DataFrame, Columns]":
     """Return a row for each column of scores, with what the `*` of the pattern stands for."""
     pattern = str(columns.score)
     found = columns.scored(map(str, frame.columns))
-    require_columns(frame, [] if found else [pattern])
+    _require_in(source, frame, [] if found else [pattern])
     named = NAMED_BY_COLUMN
     rest = [name for name in frame.columns if name not in found]
     frame = frame.melt(rest, found, named, SCORE)
     frame[named] = frame[named].map({name: fitting(name, pattern) for name in found})
     columns = replace(columns, score=SCORE)
-    return frame, replace(columns, model=named) if columns.item else replace(columns, item=named)
+    if not columns.item:
+        return frame, replace(columns, item=named)
+    if columns.model:
+        frame[named] = _joined(frame[[columns.model, named]])
+    return frame, replace(columns, model=named)
 
 
 def _require_in(source: Path, frame: "pd.DataFrame", names: list[str]) -> None:
