@@ -10,6 +10,7 @@ from fewbench._blocks import by_rows
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.checks.finding import Details, Finding
+from fewbench.checks.missing import LEAST_SHARE
 from fewbench.scores import Scores, Unit
 from fewbench.scores.repeats import Repeats
 
@@ -17,7 +18,6 @@ FEWEST = 5  # models, to have others
 CHANCE = 0.01  # of one such part in the whole table
 ALIKE = 20  # other models that a model is compared with
 OTHERS = 0.1  # of them may have lost the same part
-LEAST_SHARE = 0.02  # of the items, for a group of them
 
 
 @dataclass(frozen=True, eq=False)
