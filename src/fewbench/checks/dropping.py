@@ -20,6 +20,7 @@ DROPS: dict[str, tuple[str, ...]] = {
     "near-duplicates": ("near-duplicates",),
     "constant": ("constant",),
     "wrong-way": ("wrong-way",),
+    "odd": ("unlike-all", "one-option"),
     "one-sided": (),
     "incomplete": (),
 }
@@ -30,7 +31,8 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
 
     Each group of duplicates or near-duplicates keeps the model with fewest missing cells, then with
     the shortest name. A duplicate is removed only if the other has all its scores. Near-duplicates
-    are removed until none is left. "one-sided" removes the scores of a model in a part of a task in
+    are removed until none is left. "odd" removes models that answer without regard to difficulty,
+    or always choose one option. "one-sided" removes the scores of a model in a part of a task in
     which it has only the worst or the best one: they then count as not run. "incomplete" removes
     the models that lack more than 5% of the full score, and the items that another model lacks, so
     that no cell is missing.
@@ -40,7 +42,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     scores : Scores
     found : Audit
     words : collection of str
-        duplicates, near-duplicates, constant, wrong-way, one-sided, incomplete.
+        duplicates, near-duplicates, constant, wrong-way, odd, one-sided, incomplete.
 
     Returns
     -------
