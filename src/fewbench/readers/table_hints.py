@@ -30,7 +30,10 @@ TRIAL = re.compile(
 """Usual names of columns that count the answers of one model to an item."""
 MOST_SYSTEMS = 40
 USUAL = {
-    "item": ("item", "id", "item_id", "question_id", "task_id", "instance_id", "sample_id"),
+    "item": (
+        *("item", "id", "item_id", "question_id", "task_id", "instance_id", "sample_id"),
+        *("question", "input", "inputs", "prompt"),
+    ),
     "model": ("model", "model_name", "model_id"),
     "score": (
         *("score", "correct", "is_correct", "acc", "accuracy", "exact_match", "passed", "success"),
