@@ -40,15 +40,14 @@ def plain_curves(*given):  # type: ignore[no-untyped-def]
 FIT = abilities.fit_curves
 WITHOUT: dict[str, list[tuple[object, str, object]]] = {
     "**fewbench**": [],
-    "inside only": [(posterior.KrigingRun, "_beyond", weight_of(0.0))],
-    "beyond only": [(posterior.KrigingRun, "_beyond", weight_of(1.0))],
+    "inside only": [(posterior.KrigingRun, "_beyond", weight_of((0.0, 0.0)))],
+    "beyond only": [(posterior.KrigingRun, "_beyond", weight_of((0.5, 0.5)))],
     "all sources count alike": [(inside, "BANDWIDTH", 1e9)],
     "no sample covariance inside": [(inside, "SHRINKAGE", 0.98)],
     "no curves inside": [(inside, "SHRINKAGE", 0.1)],
     "curves as fitted, not averaged": [(abilities, "fit_curves", plain_curves)],
     "no residual covariance beyond": [(extrapolation, "SAMPLE_SHARE", 0.001)],
-    "weight: no evidence": [(posterior, "EVIDENCE", 0.0)],
-    "weight: not sharpened": [(posterior, "SHARPNESS", 1.0), (posterior, "LEAN", 0.0)],
+    "weight: no lean": [(posterior, "LEAN", 0.0)],
     "never a sample": [(posterior.KrigingRun, "is_unlike", weight_of(False)), (sample, "FEW", 0)],
 }
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import nbformat
 import yaml
+from latex2mathml.converter import convert
 from nbconvert import MarkdownExporter
 from typer.main import get_command
 
@@ -97,7 +98,7 @@ def write_pages(docs: Path) -> None:
         write_notebook(path)
     words = "\n".join(f"*[{word}]: {meaning}" for word, meaning in glossary().items())
     for path in docs.rglob("*.md"):
-        text = path.read_text(encoding="utf-8").replace(".ipynb)", ".md)")
+        text = with_formulas(path.read_text(encoding="utf-8").replace(".ipynb)", ".md)"))
         for page, source in REPOSITORY_PAGES.items():  # which is above docs/ in the repository
             text = text.replace(
                 f"]({relative(docs.parent / source, path)}", f"]({relative(docs / page, path)}"
@@ -112,6 +113,25 @@ def write_pages(docs: Path) -> None:
 def relative(target: Path, page: Path) -> str:
     """Return the link from a page to a file."""
     return os.path.relpath(target, page.parent).replace(os.sep, "/")
+
+
+def with_formulas(text: str) -> str:
+    """Return a page with LaTeX formulas, as GitHub shows them, in MathML: browsers need no script.
+
+    Dollar signs mean formulas on pages that have blocks of them.
+    """
+
+    if "\n```math\n" not in text:
+        return text
+
+    def block(match: re.Match[str]) -> str:
+        return f'<div class="formula">{convert(match[1], display="block")}</div>'
+
+    def inline(match: re.Match[str]) -> str:
+        return f'<span class="formula">{convert(match[1])}</span>'
+
+    text = re.sub(r"^```math\n(.*?)^```$", block, text, flags=re.M | re.S)
+    return re.sub(r"\$([^$\n]+)\$", inline, text)
 
 
 def write_notebook(path: Path) -> None:

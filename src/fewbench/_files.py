@@ -28,6 +28,11 @@ def naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 
 
+def cache_folder() -> Path:
+    """Return the folder of what can be made or fetched again: fewbench in your cache directory."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fewbench"
+
+
 def folder_name(name: str, gap: str = "_") -> str:
     """Return a name as a folder's: what is neither letter, digit nor one of ``._=-`` is a gap.
 

@@ -1,5 +1,7 @@
 """The Gaussian process of fewbench's own estimator, against dense linear algebra."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,25 @@ class TestGaussian:
             chance = MEAN[item] + (ANSWERS[:at] - MEAN[before]) @ gain
             expected.append(bernoulli(ANSWERS[at], chance))
         np.testing.assert_allclose(GAUSSIAN.one_step_ahead(ITEMS, ANSWERS), expected)
+
+
+def test_factors_do_not_depend_on_the_axes_that_an_eigensolver_returns(model):
+    """Single precision rounds factors: rotated ones would be other numbers, on other machines."""
+    inside = model.inside
+    turn = np.linalg.qr(RNG.normal(size=(8, 8)))[0]
+    turned = replace(
+        inside,
+        directions=inside.directions @ turn,
+        along=turn.T @ inside.along,
+        along_wanted=turn.T @ inside.along_wanted,
+    )
+    for items in (NOTHING, np.arange(10)):  # without answers all sources weigh the same
+        answers = np.ones(len(items))
+        one, other = (
+            np.abs(each.near(items, answers).factors if len(items) else each.all_sources.factors)
+            for each in (inside, turned)
+        )
+        assert np.abs(one - other).max() < 1e-11  # single precision has seven digits
 
 
 class TestDesign:

@@ -13,8 +13,8 @@ import pytest
 from fewbench.cli.app import COMMANDS
 
 pytestmark = pytest.mark.skipif(
-    not (find_spec("zensical") and find_spec("mkdocstrings")),
-    reason="needs zensical and mkdocstrings",
+    not all(map(find_spec, ("zensical", "mkdocstrings", "latex2mathml"))),
+    reason="needs the extra docs",
 )
 ROOT = Path(__file__).parents[2]
 FETCHED = re.compile(
@@ -110,3 +110,6 @@ def test_site(site, script):
     assert 'title="A model with known results on all or some of the items.' in texts["start.html"]
     assert '<span class="kn">import</span>' in texts["notebooks/grows.html"]
     assert {"changelog.html", "how-to/contribute.html"} <= set(pages)
+    method = texts["method.html"].partition("<article")[2].partition("</article>")[0]
+    assert "<math" in method
+    assert not re.search(r"\$|\\[a-z]|<merror", method)

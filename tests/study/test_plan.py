@@ -342,7 +342,7 @@ def test_the_first_plan_of_a_large_table_takes_less_than_half_a_minute():
         plan(table, error=0.02, on_first=stop)
     assert time.process_time() - started < 30
     like, stronger, weaker = seen.value.args[0].forecasts
-    assert like.items < min(stronger.items, weaker.items)
+    assert like.items < 1.1 * min(stronger.items, weaker.items)  # of forecasts between budgets
     assert max(stronger.items, weaker.items) < like.random_items
     assert "For a model stronger than all source models, run " in seen.value.args[0].answer
 

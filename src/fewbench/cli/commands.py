@@ -12,6 +12,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ArgumentInfo
 
+from fewbench._files import cache_folder
 from fewbench._names import split_names
 from fewbench._progress import at_work, progress_bar, status_line
 from fewbench.cli.documented import (
@@ -287,8 +288,7 @@ def command(
 
 def default_cache(scores: Scores) -> str:
     """Return the cache file for these scores."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return str(Path(base) / "fewbench" / f"cells-{scores.fingerprint}.jsonl")
+    return str(cache_folder() / f"cells-{scores.fingerprint}.jsonl")
 
 
 def _reader_of(hint: Any) -> tuple[Any, Reader, str]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from fewbench._files import written_whole
+from fewbench._files import cache_folder, written_whole
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, sized, some
 from fewbench._progress import OnStep
@@ -42,8 +42,7 @@ if TYPE_CHECKING:  # imported where used: reading scores does not wait for all c
 
 def default_cache() -> Path:
     """Return the folder of fetched files: fewbench/get in your cache directory."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "fewbench" / "get"
+    return cache_folder() / "get"
 
 
 @dataclass(frozen=True)

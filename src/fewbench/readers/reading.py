@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from fewbench._content import is_lfs_pointer
 from fewbench._lazy import pandas as pd
@@ -40,6 +41,7 @@ RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".e
 EVALUATION = "evaluation.json"
 DAMAGED = ("stop", "skip", "rows")
 SAME_MODEL = ("stop", "newest", "apart")
+ERRORS = ("wrong", "not-run")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class LogOptions:
         Read models whose scoring differs: answer keys, filters, metrics or their arguments.
     trials : str, optional
         What several answers to an item become: mean, first, or pass@K.
+    errors : {"wrong", "not-run"}, optional
+        What answers count as that broke without the model's fault; see `import_results`.
     """
 
     metric: str | None = None
@@ -77,6 +81,7 @@ class LogOptions:
     only_model: str | None = None
     accept_differences: bool = False
     trials: str | None = None
+    errors: str | None = None
 
     def __post_init__(self) -> None:
         if self.trials is not None:
@@ -84,10 +89,12 @@ class LogOptions:
         for option, value, allowed in (
             ("damaged", self.damaged, DAMAGED),
             ("same-model", self.same_model, SAME_MODEL),
+            ("errors", self.errors, (None, *ERRORS)),
         ):
             if value not in allowed:
                 raise ReaderError(
-                    f"--{option} cannot be {value!r}", hint=f"use one of {', '.join(allowed)}"
+                    f"--{option} cannot be {value!r}",
+                    hint=f"use one of {', '.join(filter(None, allowed))}",
                 )
 
     def wants(self, task: str) -> bool:
@@ -192,6 +199,7 @@ def import_results(
     right: Sequence[str] = (),
     wrong: Sequence[str] = (),
     trials: str | None = None,
+    errors: Literal["wrong", "not-run"] | None = None,
     scale: Scale | None = None,
     work: Path | None = None,
     workers: int = 1,
@@ -246,6 +254,10 @@ def import_results(
         pass@K, the chance that one of K answers is right. The table keeps how far the answers vary.
         Logs of one model with the same settings are then further answers, and no newer run
         replaces an older one.
+    errors : {"wrong", "not-run"}, optional
+        Logs of agents: what answers count as that broke without the model's fault, as far as the
+        log tells it: failures of the infrastructure, runs without a verdict. By default as the
+        benchmark counts them, with a note.
     like : Scores, optional
         The scores of the source models if you read a target's answers. The metric and
         filter of each task are used unless named, and how replies ended is read from logs.
@@ -283,6 +295,7 @@ def import_results(
         only_model,
         accept_differences,
         trials,
+        errors,
     )
     words = CellWords(missing, right, wrong)
     tables = TableOptions(columns or Columns(), transposed, words, trials, accept_differences)
@@ -384,6 +397,7 @@ def _read_logs(
                 options.damaged == "rows",
                 replies=like is not None,
                 trials=options.trials is not None,
+                errors=options.errors,
             ),
             work=None if folder is None else Path(folder),
             workers=workers,

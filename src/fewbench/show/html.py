@@ -7,16 +7,18 @@ import json
 import os
 import re
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from fewbench._files import written_whole
+from fewbench._files import cache_folder, written_whole
 from fewbench.errors import FewbenchError
 from fewbench.show.charts.theme import DARK, LIGHT, page_config, page_spec, unchecked
 from fewbench.show.page import Page, Section
@@ -220,8 +222,14 @@ def _bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed, which need no network: compressed, a third of the weight."""
     import vl_convert
 
+    kept = cache_folder() / f"charts-{version('vl-convert-python')}.txt"
+    with suppress(OSError, UnicodeDecodeError):
+        return kept.read_text("ascii")
     bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
-    return b64encode(gzip.compress(bundle.encode(), mtime=0)).decode()
+    packed = b64encode(gzip.compress(bundle.encode(), mtime=0)).decode()
+    with suppress(OSError), written_whole(kept) as temporary:  # a second of work for the next page
+        temporary.write_text(packed, "ascii")
+    return packed
 
 
 def _palette() -> str:

@@ -50,16 +50,17 @@ class Promptfoo:
             model = str(provider.get("label") or provider.get("id") or at(result, "provider") or "")
             model += f" ({_prompt(result)})" if several else ""
             rows = runs.setdefault(model, Rows(path, "result"))
-            if _is_error(result):
-                errors[model] += 1
-                continue
+            is_error = _is_error(result)
+            errors[model] += is_error
             test = _json([object_at(result, "vars"), at(result, "testCase", "assert")])
             content = content_id(test)
             if wants.key:
                 content = field_value(object_at(result, "vars"), wants.key, f"{path}, {place}")
             rows.append(
                 content,
-                {"pass": result.get("success"), "score": result.get("score")}
+                dict.fromkeys(("pass", "score"), wants.broken("not-run"))
+                if is_error
+                else {"pass": result.get("success"), "score": result.get("score")}
                 | object_at(result, "namedScores"),
                 place,
                 trial=met[model, content],
@@ -78,10 +79,9 @@ class Promptfoo:
                 str(at(data, "config", "description") or "promptfoo"),
                 stamp=stamp,
                 higher_is_better={"pass": True, "score": True},
-                notes=(_not_run(errors[model]),) if errors[model] else (),
+                notes=(_broken(errors[model], wants),) if errors[model] else (),
             )
             for model, rows in runs.items()
-            if len(rows)
         ]
 
 
@@ -93,9 +93,10 @@ def _is_error(result: Any) -> bool:
     )  # fmt: skip
 
 
-def _not_run(n_errors: int) -> str:
+def _broken(n_errors: int, wants: Wants) -> str:
     tests = counted(n_errors, "test")
-    return f"{tests} that ended in an error {'counts' if n_errors == 1 else 'count'} as not run"
+    count_as = "wrong" if wants.errors == "wrong" else "not run"
+    return f"{tests} that ended in an error {'counts' if n_errors == 1 else 'count'} as {count_as}"
 
 
 def _prompt(result: Any) -> str:

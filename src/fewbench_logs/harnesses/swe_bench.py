@@ -30,7 +30,7 @@ PARTS = ("completed_ids", "empty_patch_ids", "error_ids", "resolved_ids", "unres
 REPORT = re.compile(
     rb'\s*\{\s*"total_instances"\s*:\s*\d+\s*,\s*"(submitted|completed|resolved)_instances"\s*:'
 )
-TABLES = (".parquet", ".jsonl")  # a cut .csv could not be told from a whole one
+TABLES = (".parquet", ".jsonl", ".csv", ".tsv")
 DATED = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)_")
 
 
@@ -56,7 +56,7 @@ class SweBench:
 
     A model is a submission, which is an agent with one or several models. An instance that a
     submission does not list as resolved has score 0. The lists do not say which instances there
-    are. A table of them (.parquet, .jsonl) with a column `instance_id`, such as the data set
+    are. A table of them (.parquet, .jsonl, .csv) with a column `instance_id`, such as the data set
     on the Hugging Face Hub, must be among the files that are read.
 
     Reports name all instances. Those without a prediction count as not run; those with an empty
@@ -89,15 +89,18 @@ class SweBench:
         if wants.key not in (None, INSTANCE):
             raise ReaderError(f"{path}: instances have no {wants.key!r}", hint="omit --key")
         if path.name not in (LISTS, DETAILS):
-            return [_reported(path)]
+            return [_reported(path, wants)]
         folder = submission_of(path)
         in_table = instances(unit.beside[0]) if unit.beside else ()
         details: dict[str, Any] = {}
+        broken: list[str] = []
         if path.name == DETAILS:
             details = load_object(path, "an object of instances")
             resolved, listed = _resolved(path, details), tuple(details)
         else:
-            resolved, listed = set(_ids(path, load_object(path, "lists"), "resolved")), ()
+            lists = load_object(path, "lists")
+            resolved, listed = set(_ids(path, lists, "resolved")), ()
+            broken = _ids(path, lists, "no_logs", required=False)
             if not in_table:
                 raise ReaderError(
                     f"{path}: lists resolved instances, but not which instances there are",
@@ -121,15 +124,16 @@ class SweBench:
         if in_table and listed and (lacking := sorted(set(in_table) - set(listed))):
             what = counted(len(lacking), "instance")
             notes.append(f"{what} without a result, which count as not resolved: {some(lacking)}")
+        scores = _scores(resolved, broken, wants)
         stamp = date_of(folder.name)
-        return [_run(path, folder.name, every, resolved, details, notes, stamp, str(folder))]
+        return [_run(path, folder.name, every, scores, details, notes, stamp, str(folder))]
 
 
 def _run(
     path: Path,
     model: str,
     every: Sequence[str],
-    resolved: Collection[str],
+    scores: Mapping[str, Any],
     details: Mapping[str, Any],
     notes: Sequence[str],
     stamp: str = "",
@@ -140,7 +144,7 @@ def _run(
     for place, instance in enumerate(every, start=1):
         stated = object_at(details, instance)
         costs = {name: stated[name] for name in COSTS if name in stated}
-        score = {"resolved": float(instance in resolved)}
+        score = {"resolved": scores.get(instance, 0.0)}
         rows.append(instance, score, place, own_id=instance, costs=costs)
     return rows.run(
         model,
@@ -153,7 +157,12 @@ def _run(
     )
 
 
-def _reported(path: Path) -> LogRun:
+def _scores(resolved: Collection[str], broken: Collection[str], wants: Wants) -> dict[str, Any]:
+    """Return the scores of instances that are not just unresolved."""
+    return dict.fromkeys(broken, wants.broken("wrong")) | dict.fromkeys(resolved, 1.0)
+
+
+def _reported(path: Path, wants: Wants) -> LogRun:
     """Return the run of a report: the instances that have a prediction."""
     report = load_object(path, "a report")
     resolved = _ids(path, report, "resolved_ids")
@@ -165,13 +174,22 @@ def _reported(path: Path) -> LogRun:
             f"instances without a prediction count as not run ({len(waiting):,}): "
             f"{some(sorted(waiting))}"
         )
-    for name, why in (("empty_patch_ids", "with an empty patch"), ("error_ids", "with an error")):
-        if failed := _ids(path, report, name, required=False):
-            what = f"{counted(len(failed), 'instance')} {why}, not resolved"
+    errors = _ids(path, report, "error_ids", required=False)
+    is_run = wants.broken("wrong") == 0.0
+    for failed, why in (
+        (
+            _ids(path, report, "empty_patch_ids", required=False),
+            "with an empty patch, not resolved",
+        ),
+        (errors, f"with an error, {'not resolved' if is_run else 'not run'}"),
+    ):
+        if failed:
+            what = f"{counted(len(failed), 'instance')} {why}"
             notes.append(f"{what}: {some(sorted(failed))}")
     model = path.stem.rpartition(".")[0] or path.stem
     every = sorted(submitted)
-    return _run(path, model, every, resolved, {}, notes, total=len(every) + len(waiting))
+    scores = _scores(resolved, errors, wants)
+    return _run(path, model, every, scores, {}, notes, total=len(every) + len(waiting))
 
 
 def _has_lists(start: bytes) -> bool:

@@ -8,13 +8,13 @@ from typing import Any
 
 from fewbench.errors import ReaderError
 from fewbench.readers.files import at, head, load_object, object_at
-from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants
+from fewbench.readers.harness import NOT_RUN, LogRun, LogUnit, Rows, Wants
 from fewbench.readers.values import called
-from fewbench.support import counted
+from fewbench.support import counted, some
 
 START = re.compile(rb'\s*\{\s*("timestamp"\s*:\s*"[^"]*"\s*,\s*)?"info"\s*:\s*\{')
 MARK = re.compile(rb'"num_trials"\s*:|"user_info"\s*:')
-NOT_RUN = ("infrastructure_error", "context_window_exceeded")
+BROKEN = ("infrastructure_error", "context_window_exceeded")
 """Ends of simulations that tau2-bench itself leaves out of its rates."""
 SUBMITTED = re.compile(r"/submissions/([^/]+)/trajectories/[^/]+$")
 """Files in the leaderboard's repository."""
@@ -49,16 +49,28 @@ class Tau2Bench:
         for place, simulation in enumerate(simulations_of(data), start=1):
             task, reward = str(simulation["task_id"]), reward_of(simulation)
             if reward is None:
+                reward = wants.broken("not-run")
                 not_run += 1
+            if reward is NOT_RUN:
                 continue
             costs = {"cost": simulation.get("agent_cost")}
             rows.append(task, {"reward": reward}, place, trial=met[task], own_id=task, costs=costs)
             met[task] += 1
+        listed = [str(task["id"]) for task in data.get("tasks") or [] if at(task, "id") is not None]
+        tried = [str(simulation["task_id"]) for simulation in simulations_of(data)]
+        lost = [task for task in dict.fromkeys([*listed, *tried]) if not met[task]]
+        for task in lost:
+            rows.append(task, {"reward": NOT_RUN}, len(tried), own_id=task)
         info = object_at(data, "info")
         user = object_at(info, "user_info")
         arguments = {"llm": user.get("llm"), **object_at(user, "llm_args")}
-        notes = [f"{counted(not_run, 'simulation')} ended by a failure of the infrastructure or a "
-                 "full context window, which count as not run"] if not_run else []  # fmt: skip
+        count_as = "failed" if wants.errors == "wrong" else "not run"
+        notes = [f"simulations ended by a failure of the infrastructure or a full context window, "
+                 f"which count as {count_as} ({not_run:,})"] if not_run else []  # fmt: skip
+        if lost:
+            notes.append(
+                f"{counted(len(lost), 'task')} without a trial that counts, not run: {some(lost)}"
+            )
         return [
             rows.run(
                 _system(path, info),
@@ -96,7 +108,7 @@ def reward_of(simulation: dict[str, Any]) -> float | None:
     >>> reward_of({"reward_info": None, "termination_reason": "infrastructure_error"}) is None
     True
     """
-    if simulation.get("termination_reason") in NOT_RUN:
+    if simulation.get("termination_reason") in BROKEN:
         return None
     if "reward" in simulation:  # in an index
         return float(simulation["reward"] or 0.0)

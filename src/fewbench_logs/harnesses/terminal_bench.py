@@ -59,8 +59,8 @@ class TerminalBench:
         if wants.key not in (None, "task_id"):
             raise ReaderError(f"{unit.path}: trials have no {wants.key!r}", hint="omit --key")
         if unit.path.name.endswith("results.json"):
-            return [_run_1(unit)]
-        return _runs_2(unit)
+            return [_run_1(unit, wants)]
+        return _runs_2(unit, wants)
 
 
 def submission_of(place: PurePath) -> str | None:
@@ -122,7 +122,7 @@ def task_of(trial: str) -> str:
     return trial.rpartition("__")[0]
 
 
-def _run_1(unit: LogUnit) -> LogRun:
+def _run_1(unit: LogUnit, wants: Wants) -> LogRun:
     path = unit.path
     trials = load_object(path, "results of Terminal-Bench")["results"]
     rows, met, unjudged = Rows(path, "trial"), Counter[str](), 0
@@ -132,7 +132,7 @@ def _run_1(unit: LogUnit) -> LogRun:
         tokens = [trial.get(f"total_{side}_tokens") for side in ("input", "output")]
         rows.append(
             task,
-            {"resolved": float(verdict is True)},
+            {"resolved": wants.broken("wrong") if verdict is None else float(verdict)},
             place,
             trial=met[task],
             own_id=task,
@@ -143,7 +143,7 @@ def _run_1(unit: LogUnit) -> LogRun:
     submission = submission_of(path.absolute())
     named = [name for key in ("agent_name", "model_name") if (name := at(told, key))]
     model = system_of(submission) if submission else "_".join(map(str, named))
-    unread = _failed(unjudged, "without a verdict (null)")
+    unread = _failed(unjudged, "without a verdict (null)", wants)
     return rows.run(
         model or path.absolute().parent.name,
         TASK_1,
@@ -152,9 +152,10 @@ def _run_1(unit: LogUnit) -> LogRun:
     )
 
 
-def _failed(trials: int, why: str) -> Iterator[str]:
+def _failed(trials: int, why: str, wants: Wants) -> Iterator[str]:
     if trials:
-        yield f"trials {why} count as failed ({trials:,})"
+        count_as = "not run" if wants.errors == "not-run" else "failed"
+        yield f"trials {why} count as {count_as} ({trials:,})"
 
 
 class _Trial(NamedTuple):
@@ -189,7 +190,7 @@ def _only_listed(job: dict[str, Any], filed: list[_Trial], usual: _Trial) -> Ite
             )
 
 
-def _runs_2(unit: LogUnit) -> list[LogRun]:
+def _runs_2(unit: LogUnit, wants: Wants) -> list[LogRun]:
     paths = [path for path in (unit.path, *unit.beside) if TRIAL.match(head(path))]
     submission = submission_of(unit.path.absolute())
     folder = unit.path.absolute().parent.name
@@ -208,11 +209,12 @@ def _runs_2(unit: LogUnit) -> list[LogRun]:
     for (system, benchmark), own in by_run.items():
         rows, met = Rows(unit.path, "trial"), Counter[str]()
         for place, trial in enumerate(own, start=1):
-            score = {"reward": 0.0 if trial.reward is None else trial.reward}
+            score = {"reward": wants.broken("wrong") if trial.reward is None else trial.reward}
             rows.append(trial.task, score, place, trial=met[trial.task], own_id=trial.task,
                         costs=trial.costs)  # fmt: skip
             met[trial.task] += 1
-        notes = [*of_job, *_failed(sum(trial.reward is None for trial in own), "without a reward")]
+        unjudged = sum(trial.reward is None for trial in own)
+        notes = [*of_job, *_failed(unjudged, "without a reward", wants)]
         if paths and (unfiled := sum(not trial.has_file for trial in own)):
             notes.append(f"trials without a file count by the list of their job ({unfiled:,})")
         runs.append(

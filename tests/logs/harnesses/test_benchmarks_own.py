@@ -46,6 +46,10 @@ def test_a_report_of_swe_bench(tmp_path):
     assert import_results(save(tmp_path / "b.run1.json", older)).scores.values.tolist() == [
         [1, 0, 0, 0]
     ]
+    not_run = import_results(tmp_path / "org__agent-1.5.run1.json", errors="not-run").scores
+    assert not_run.is_run.tolist() == [[True, True, True, False]]  # an error is not the agent's
+    with pytest.raises(ReaderError, match="--errors cannot be 'x'"):
+        import_results(tmp_path / "org__agent-1.5.run1.json", errors="x")
     text = " ".join(reading.notes)
     assert "without a prediction count as not run (2): 'a__b-5', 'a__b-6'" in text
     assert "1 instance with an empty patch, not resolved: 'a__b-3'" in text
@@ -93,6 +97,9 @@ def test_a_run_of_terminal_bench_1(tmp_path):
     assert reading.scores.repeats.counts.tolist() == [[2, 2]]
     assert reading.scores.items["sample_id"].tolist() == ["t1", "t2"]
     assert any("without a verdict (null) count as failed (1)" in note for note in reading.notes)
+    not_run = import_results(path, errors="not-run").scores
+    assert by_item(not_run) == {"terminal-bench-1/t1": 0.5, "terminal-bench-1/t2": 0}
+    assert not_run.repeats.counts.tolist() == [[2, 1]]
     passed = import_results(path, trials="pass@2").scores
     assert by_item(passed) == {"terminal-bench-1/t1": 1, "terminal-bench-1/t2": 0}
 
@@ -199,8 +206,10 @@ def test_results_of_tau2_bench(tmp_path):
     lost = tau2(("0", None), termination_reason="infrastructure_error")
     lost["simulations"] += tau2(("1", 1.0))["simulations"]
     reading = import_results(save(tmp_path / "c.json", lost))
-    assert by_item(reading.scores) == {"tau2_airline/1": 1}
-    assert any("1 simulation ended by a failure" in note for note in reading.notes)
+    assert reading.scores.is_run.tolist() == [[True, False]]  # both tasks were tried
+    assert any("1 task without a trial that counts, not run: '0'" in note for note in reading.notes)
+    failed = import_results(tmp_path / "c.json", errors="wrong").scores
+    assert by_item(failed) == {"tau2_airline/0": 0, "tau2_airline/1": 1}
     place = tmp_path / "submissions" / "m_org" / "trajectories"
     assert import_results(save(place / "d.json", tau2(("0", 1.0)))).scores.model_ids == ["m_org"]
     own = tmp_path / "submissions" / "mine" / "e.json"  # a folder of the user's

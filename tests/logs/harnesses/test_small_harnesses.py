@@ -114,7 +114,13 @@ def test_promptfoo_counts_errors_as_not_run_and_the_same_test_again(tmp_path):
     del error["failureReason"]  # as in version 2
     older = [result(0, "x", 1, **error), *results[2:4]]
     save(path, {"results": {"version": 2, "results": older}})
-    assert import_results(path, metric="pass").scores.n_items == 1
+    assert import_results(path, metric="pass").scores.is_run.tolist() == 2 * [[False, True]]
+    assert import_results(path, metric="pass", errors="wrong").scores.values[0, 0] == 0
+    alone = [result(0, "x", 1), result(0, "y", 0, **error)]
+    save(path, {"results": {"version": 2, "results": alone}})
+    reading = import_results(path, metric="pass")
+    assert reading.scores.model_ids == ["x"]
+    assert any("left out: 'y'" in note for note in reading.notes)
     for at, each in enumerate(results):
         each["prompt"] = {"label": f"prompt {at % 2}", "raw": "p"}
     save(path, {"evalId": "e", "results": {"version": 3, "results": results[2:4]}})

@@ -9,9 +9,9 @@ with H_m its mean absolute disagreement with the target on the answered items, a
 expected of two sources. The sample covariance is shrunk by half towards the covariance of the item
 characteristic curves P at the sources' abilities:
 
-    Sigma = 1/2 cov(Y) + 1/2 cov(P) + diag(1/2 mean P(1 - P) + .02 p(1 - p))
+    Sigma = 1/2 cov(Y) + 1/2 cov(P) + dispersion diag(1/2 mean P(1 - P) + .02 p(1 - p))
 
-As factors: never items x items.
+As factors: never items x items. docs/method.md has the whole model.
 """
 
 from dataclasses import dataclass
@@ -268,6 +268,10 @@ class Inside:
         about = root[:, None] * (self.directions - weights @ self.directions)
         values, vectors = np.linalg.eigh(about.T @ about)
         turn = np.sqrt(SHRINKAGE * np.maximum(values, 0))[:, None] * vectors.T
+        # On their principal axes: where sources weigh the same, all values are equal, so that
+        # rounding decides on the vectors. Factors in single precision would hang on it.
+        curves = turn @ self.along
+        turn = np.linalg.eigh(curves @ curves.T)[1].T @ turn
         order = ties.argsort(-weights)
         # Sources that weigh next to nothing only cost time.
         used = order[: max(2, int((np.cumsum(weights[order]) < KEPT_WEIGHT).sum()) + 1)]
