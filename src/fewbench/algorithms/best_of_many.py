@@ -37,6 +37,7 @@ LEVEL = 0.5
 LEVEL_LEFT = 0.05
 SPREADS = np.geomspace(0.002, 0.4, 16)
 """How far models may lie apart: standard deviations, each as likely as it is large."""
+POWER = 1.0
 TAILS, ROUNDS = 4.0, 4
 """Degrees of freedom of the t distribution of scores, and rounds in which it is fitted."""
 DRAWS = 2000
@@ -132,6 +133,7 @@ def believe(
     sources: SourceAxes | None = None,
     weights: FloatArray | None = None,
     *,
+    lost: FloatArray | None = None,
     in_general: bool = False,
 ) -> Beliefs:
     """Return what is believed of the full scores, given the answers so far.
@@ -144,6 +146,9 @@ def believe(
         Of the same items.
     weights : ndarray, shape (items,), optional
         Of the items in the full score (default: all alike).
+    lost : ndarray, shape (models,), optional
+        Share of the items that each model ran to which it gave no answer: they may be right or
+        wrong.
     in_general : bool
         Scores of the models on questions like these and if they run again, not on these items.
 
@@ -173,7 +178,9 @@ def believe(
     covariance = _covariance(left, seen, means)
     n = seen.sum(axis=1)
     own = np.diag(covariance) / n
-    few = own * FEW_ITEMS / (n + FEW_ITEMS) * (1 if in_general else 1 - n / n_items)
+    few = own * FEW_ITEMS / (n + FEW_ITEMS)
+    if lost is not None:
+        few = few + (lost / 2) ** 2
     precision, pull = np.zeros((n_models, n_models)), np.zeros(n_models)
     base = predicted.mean(axis=1)
     turn = np.eye(n_models) * (n_items - patterns.n_items) / n_items
@@ -193,14 +200,16 @@ def believe(
             error[np.ix_(lacking, lacking)] += count / n_items**2 * after
     center = 0.0 if sources is not None else float(np.average(means, weights=n / (n + FEW_ITEMS)))
     level = LEVEL if sources is None else LEVEL_LEFT
-    pull = pull - precision.sum(axis=1) * center
+    apart = np.linalg.inv(precision)
+    precision = np.linalg.inv(apart + np.diag(few))
+    pull = precision @ (apart @ pull - center)
     likely, moved, spread = _posterior(precision, pull, level)
     moved = moved + center
     if in_general:
         base, turn, error = predicted.mean(axis=1), np.eye(n_models), np.zeros_like(covariance)
         if sources is not None:
             error = np.cov(predicted) / n_items
-    covariances = turn @ spread @ turn.T + error + np.diag(few)
+    covariances = turn @ spread @ turn.T + error
     return Beliefs(likely, base + moved @ turn.T, (covariances + covariances.swapaxes(1, 2)) / 2)
 
 
@@ -226,7 +235,7 @@ def _posterior(
         before, scales = scales, (TAILS + far / SPREADS[:, None] ** 2) / (TAILS + 1)
     fit = (np.linalg.slogdet(after)[1] - np.linalg.slogdet(prior)[1] + means @ pull) / 2
     fit -= ((TAILS / 2 + 1) * np.log(before) + TAILS / 2 / before).sum(axis=1)
-    fit += np.log(SPREADS)  # of a grid whose steps grow
+    fit += POWER * np.log(SPREADS)  # of a grid whose steps grow
     likely = np.exp(fit - fit.max())
     likely /= likely.sum()
     kept = likely > 1e-3
@@ -329,6 +338,21 @@ def chance_of_lead(
     return float((lead <= margin + EQUAL).mean())
 
 
+def among_top(drawn: FloatArray, top: int) -> BoolArray:
+    """Return which models are the `top` best in each draw, shape (draws, models)."""
+    is_best = np.zeros(drawn.shape, dtype=bool)
+    best = np.argpartition(-drawn, top - 1, axis=1)[:, :top]
+    np.put_along_axis(is_best, best, values=True, axis=1)
+    return is_best
+
+
+def normal(level: float) -> float:
+    """Return the half width of an interval in standard errors."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2))
+
+
 def share_out(
     drawn: FloatArray,
     answered: IntArray,
@@ -339,7 +363,7 @@ def share_out(
     top: int = 1,
     costs: FloatArray | None = None,
 ) -> IntArray:
-    """Return how many further items each model runs, for about `total` in all.
+    """Return how many further items each model runs, for at most `total` in all.
 
     Two draws with different best models: of one that is the best in the one and one that is the
     best in the other, the one that ran fewer items (times the root of what one costs) runs on.
@@ -370,9 +394,7 @@ def share_out(
     costs = np.ones(n_models) if costs is None else costs
     planned = answered.astype(float)
     most = planned + room
-    best = np.argpartition(-drawn, top - 1, axis=1)[:, :top]
-    is_best = np.zeros(drawn.shape, dtype=bool)
-    np.put_along_axis(is_best, best, values=True, axis=1)
+    is_best = among_top(drawn, top)
     expected = drawn.mean(axis=0)
     order = np.argsort(-expected, kind="stable")
     last, next_one = order[top - 1], order[top]
@@ -397,7 +419,10 @@ def share_out(
             pair = pair[planned[pair] < most[pair]]
         lag = planned[pair] * effort[pair]
         for model in pair[lag <= lag.min() + EQUAL]:
-            more = min(step, most[model] - planned[model])
+            left = int((total - spent) / costs[model] + EQUAL)
+            more = min(step, most[model] - planned[model], left)
+            if more <= 0:
+                return np.asarray(planned - answered, dtype=np.intp)
             planned[model] += more
             spent += more * costs[model]
     return np.asarray(planned - answered, dtype=np.intp)
