@@ -27,7 +27,7 @@ choices were right at 20% of the answers, with these all."""
 PRIOR_ITEMS = 4.0
 """Items that the mean variance of all models counts for, in that of each."""
 FEW_ITEMS = 10.0
-"""Of fewer items than about this, the error of a mean is larger than their variance says."""
+"""Of fewer items than about this, errors are larger than the variance of the answers says."""
 LEAST_SIZE = 0.02
 """Least eigenvalue of the correlations."""
 EQUAL = 1e-9
@@ -177,10 +177,6 @@ def believe(
     means = patterns.means
     covariance = _covariance(left, seen, means)
     n = seen.sum(axis=1)
-    own = np.diag(covariance) / n
-    few = own * FEW_ITEMS / (n + FEW_ITEMS)
-    if lost is not None:
-        few = few + (lost / 2) ** 2
     precision, pull = np.zeros((n_models, n_models)), np.zeros(n_models)
     base = predicted.mean(axis=1)
     turn = np.eye(n_models) * (n_items - patterns.n_items) / n_items
@@ -201,7 +197,9 @@ def believe(
     center = 0.0 if sources is not None else float(np.average(means, weights=n / (n + FEW_ITEMS)))
     level = LEVEL if sources is None else LEVEL_LEFT
     apart = np.linalg.inv(precision)
-    precision = np.linalg.inv(apart + np.diag(few))
+    wider = np.sqrt(1 + FEW_ITEMS / (n + FEW_ITEMS))
+    open_ = np.zeros(n_models) if lost is None else (lost / 2) ** 2
+    precision = np.linalg.inv(apart * np.outer(wider, wider) + np.diag(open_))
     pull = precision @ (apart @ pull - center)
     likely, moved, spread = _posterior(precision, pull, level)
     moved = moved + center
@@ -219,22 +217,23 @@ def _posterior(
     """Return how likely each spread of the models is, and means and covariances given it.
 
     Scores are alike up to a Student t distribution: a normal one whose variance is larger for
-    models that lie far from the others (iterated, as in robust regression: Lange, Little & Taylor
-    1989, Journal of the American Statistical Association 84(408)). `precision` and `pull`
-    (precision times mean) are those of the answers alone.
+    models that lie far from the others (variational: Tipping & Lawrence 2005, Neurocomputing
+    69(1-3)). `precision` and `pull` (precision times mean) are those of the answers alone.
     """
     n = len(pull)
+    center = np.eye(n) - 1 / n
     scales = np.ones((len(SPREADS), n))
     for _ in range(ROUNDS):
-        squares = SPREADS[:, None] ** 2 * scales
-        prior = squares[:, :, None] * np.eye(n) + level**2
+        prior = (SPREADS[:, None] ** 2 * scales)[:, :, None] * np.eye(n) + level**2
         after = np.linalg.inv(np.linalg.inv(prior) + precision)
         means = after @ pull
         middle = (means / scales).sum(axis=1) / (1 / scales).sum(axis=1)
-        far = (means - middle[:, None]) ** 2 + np.diagonal(after, axis1=1, axis2=2)
-        before, scales = scales, (TAILS + far / SPREADS[:, None] ** 2) / (TAILS + 1)
+        about = np.diagonal(center @ after @ center, axis1=1, axis2=2)
+        far = ((means - middle[:, None]) ** 2 + about) / SPREADS[:, None] ** 2
+        before, scales = scales, (TAILS + far) / (TAILS + 1)
     fit = (np.linalg.slogdet(after)[1] - np.linalg.slogdet(prior)[1] + means @ pull) / 2
-    fit -= ((TAILS / 2 + 1) * np.log(before) + TAILS / 2 / before).sum(axis=1)
+    # In place of each model's normal density that of the t distribution.
+    fit += ((np.log(before) + far / before - (TAILS + 1) * np.log1p(far / TAILS)) / 2).sum(axis=1)
     fit += POWER * np.log(SPREADS)  # of a grid whose steps grow
     likely = np.exp(fit - fit.max())
     likely /= likely.sum()

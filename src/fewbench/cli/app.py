@@ -31,6 +31,7 @@ COMMANDS = {
     "versus": ("decide:versus", "Compare two models by their full scores."),
     "gate": ("decide:gate", "Pass or fail a target by a threshold or a baseline."),
     "rank": ("decide:rank", "Rank several models, with the probability of each rank."),
+    "best": ("best:best", "Run several models until it is clear which is the best."),
     "track": ("decide:track", "Follow the checkpoints of a training run."),
     "get": ("get:get", "Fetch other models' public per-item results of a benchmark."),
     "import": ("import_:import_", "Import other models' per-item results."),
@@ -46,7 +47,7 @@ COMMANDS = {
 }
 SUBJECTS = {
     "Evaluate": ("demo", "run", "start", "ask", "tell", "estimate", "extend", "view", "repair"),
-    "Compare and decide": ("versus", "gate", "rank", "track"),
+    "Compare and decide": ("versus", "gate", "rank", "best", "track"),
     "Prepare": (
         "get", "import", "add", "audit", "plan", "methods", "compare", "select", "tasks",
         "transfer",
@@ -80,7 +81,8 @@ def load_command(name: str) -> Any:
     if isinstance(loaded, typer.Typer):
         alone.add_typer(loaded, name=name)
     else:
-        alone.command(name)(loaded)
+        kind = vars(loaded).get("command_class")
+        alone.command(name, **({} if kind is None else {"cls": kind}))(loaded)
     command = get_group(alone).commands[name]
     if name != "tasks":  # whose methods are choosers of tasks
         _complete_methods(command)
