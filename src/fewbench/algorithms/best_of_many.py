@@ -24,7 +24,7 @@ COMMON, COMMON_OF_EACH = 20.0, 10.0
 """Items that the common correlation counts for, and of them for each model. With fewer, the inverse
 of a covariance of many models from few items is sure of what is not so: of 100 models, 89% of the
 choices were right at 20% of the answers, with these all."""
-PRIOR_ITEMS = 4.0
+PRIOR_ITEMS = 16.0
 """Items that the mean variance of all models counts for, in that of each."""
 FEW_ITEMS = 10.0
 """Of fewer items than about this, errors are larger than the variance of the answers says."""
@@ -37,8 +37,8 @@ LEVEL = 0.5
 LEVEL_LEFT = 0.05
 SPREADS = np.geomspace(0.002, 0.4, 16)
 """How far models may lie apart: standard deviations, each as likely as it is large."""
-POWER = 1.0
-TAILS, ROUNDS = 4.0, 4
+POWER = 0.5
+TAILS, ROUNDS = 2.0, 4
 """Degrees of freedom of the t distribution of scores, and rounds in which it is fitted."""
 DRAWS = 2000
 LOOKS = 1.25
@@ -47,6 +47,8 @@ FIRST = 8
 """Items that every model runs first."""
 GROWTH = 0.05
 """Answers of a round, over those so far."""
+LEAST_STEP, STEPS = 4, 200
+"""Items that a model gets at a time, at least, and into how many steps all items are divided."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,6 +337,16 @@ def chance_of_lead(
     wide = (scores + LOOKS * (drawn - scores))[:, order]
     lead = wide[:, top:].max(axis=1) - wide[:, :top].min(axis=1)
     return float((lead <= margin + EQUAL).mean())
+
+
+def round_of(n_items: int, answers: int, batch: int = 0) -> tuple[int, float]:
+    """Return how many items a model gets at a time, and all models in a round.
+
+    >>> round_of(1000, 400), round_of(1000, 400, batch=100)
+    ((5, 20.0), (100, 200))
+    """
+    step = max(LEAST_STEP, n_items // STEPS, batch)
+    return step, max(2 * step, GROWTH * answers)
 
 
 def among_top(drawn: FloatArray, top: int) -> BoolArray:

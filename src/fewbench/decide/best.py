@@ -14,15 +14,15 @@ from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
-from fewbench.algorithms import best_of_many
 from fewbench.algorithms.best_of_many import (
     FIRST,
-    GROWTH,
     Beliefs,
     SourceAxes,
     among_top,
     believe,
     chance_of_lead,
+    normal,
+    round_of,
     share_out,
 )
 from fewbench.decide.best_result import Best, Candidate, Ending
@@ -51,8 +51,6 @@ INTERVAL = 0.9
 FEWEST_SOURCES = 8
 """Source models that tell more than they mislead."""
 LEAST_FIRST = 2
-LEAST_STEP, STEPS = 4, 200
-"""Items that a model gets at a time, at least, and into how many steps all items are divided."""
 DROPPED = 0.01
 """Probability of being among the best below which a model counts as dropped."""
 
@@ -163,12 +161,11 @@ class Planner:
         left, costs = self._left(evaluation)
         if look.chance >= search.level or not look.room.any() or left <= 0:
             return {}
-        step = max(LEAST_STEP, scores.n_items // STEPS, search.batch or 0)
         n = int(look.run.sum())
+        step, of_round = round_of(scores.n_items, n, search.batch or 0)
         each = 1.0 if costs is None else float(costs @ look.run) / n
-        quota = each * max(2 * step, GROWTH * n)
         more = share_out(
-            look.drawn, look.run, look.room, min(quota, left), step,
+            look.drawn, look.run, look.room, min(each * of_round, left), step,
             np.random.default_rng(child_seed(search.seed, 21, n)), search.top, costs,
         )  # fmt: skip
         order = random_order(scores.n_items, evaluation.provenance.seed)
@@ -327,7 +324,7 @@ def _result(evaluation: Evaluation, planner: Planner, ran: "RunResult") -> Best:
     look = planner.look(evaluation)
     expected, errors = look.beliefs.scores, look.beliefs.errors
     in_top = among_top(look.drawn, search.top).mean(axis=0)
-    half = best_of_many.normal(INTERVAL) * errors
+    half = normal(INTERVAL) * errors
     order = sorted(range(len(names)), key=lambda at: (-round(float(expected[at]), 9), names[at]))
     costs = costs_by_target(evaluation, names)
     last = _last_answers(evaluation, names)
