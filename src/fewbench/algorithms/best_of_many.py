@@ -30,7 +30,7 @@ FEW_ITEMS = 10.0
 """Of fewer items than about this, errors are larger than the variance of the answers says."""
 LEAST_SIZE = 0.02
 """Least eigenvalue of the correlations."""
-EQUAL = 1e-9
+EQUAL, TINY = 1e-9, 1e-12
 LEAST_NOISE, WIDER_NOISE = 0.01, 1.15
 LEVEL = 0.5
 """Standard deviation of the level of all scores before any answer; with sources `LEVEL_LEFT`."""
@@ -125,7 +125,8 @@ class Beliefs:
         drawn = []
         for n, mean, covariance in zip(counts, self.means, self.covariances, strict=True):
             if n:
-                root = np.linalg.cholesky(covariance + 1e-12 * np.eye(n_models))
+                root = np.linalg.cholesky(covariance + TINY * np.eye(n_models))
+                root[np.diag(covariance) <= TINY] = 0.0  # models that ran all items
                 drawn.append(mean + rng.standard_normal((n, n_models)) @ root.T)
         return np.concatenate(drawn)
 
@@ -412,7 +413,7 @@ def share_out(
     in_top = np.isin(np.arange(n_models), order[:top])
     border = np.where(in_top, next_one, last)  # whom a model is compared with
     gaps = np.abs(expected - expected[border])
-    sure = gaps / np.maximum((drawn - drawn[:, border]).std(axis=0), 1e-12)
+    sure = gaps / np.maximum((drawn - drawn[:, border]).std(axis=0), TINY)
     effort = np.sqrt(costs)
     spent = 0.0
     while spent < total and (planned < most).any():
