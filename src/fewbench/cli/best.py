@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -140,7 +140,7 @@ def _targets(typed: Sequence[str], path: Path | None) -> dict[str, list[str]]:
         if not name or name in targets:
             raise RunError(
                 f"{text}: {'a target without a name' if not name else 'named twice'}",
-                hint="write NAME, or NAME=\"ARGUMENTS\", each name once",
+                hint='write NAME, or NAME="ARGUMENTS", each name once',
             )
         try:
             targets[name] = shlex.split(more)

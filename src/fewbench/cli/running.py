@@ -212,9 +212,11 @@ class WithArguments(PlainCommand):
     """A command that keeps what follows -- for a program or a harness."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line."""
         return [*super().collect_usage_pieces(ctx), "-- ARGUMENTS"]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep what follows --, and read the rest."""
         at = args.index("--") if "--" in args else len(args)
         ctx.meta[AFTER] = args[at + 1 :]
         try:

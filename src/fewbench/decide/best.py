@@ -185,9 +185,7 @@ class Planner:
         if is_same and self._look is not None and (self._look.run == run).all():
             return self._look
         if not all(n_answers):
-            silent = [
-                name for name, n in zip(search.targets, n_answers, strict=True) if not n
-            ]
+            silent = [name for name, n in zip(search.targets, n_answers, strict=True) if not n]
             raise EvaluationError(
                 f"{silent[0]!r} has no answers", hint="see why its items failed, or leave it out"
             )
@@ -337,9 +335,7 @@ def _result(evaluation: Evaluation, planner: Planner, ran: "RunResult") -> Best:
             ),
             chance_top=float(in_top[at]),
             items_run=len(record.answered(names[at])),
-            dropped_after=(
-                last[names[at]] if in_top[at] < DROPPED and look.room[at] > 0 else None
-            ),
+            dropped_after=(last[names[at]] if in_top[at] < DROPPED and look.room[at] > 0 else None),
             cost=None if costs is None else costs[names[at]],
         )
         for at in order
@@ -501,7 +497,9 @@ def best(
         )
     from fewbench._progress import status_line
 
-    shown = status_line(f"running {runner.name}") if on_progress is None else nullcontext(on_progress)
+    shown = (
+        status_line(f"running {runner.name}") if on_progress is None else nullcontext(on_progress)
+    )
     with shown as update:
         return run_best(
             partial(run_with, runner),

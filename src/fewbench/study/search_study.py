@@ -325,9 +325,7 @@ def _summary(
     )
 
 
-def _stops(
-    found: Sequence[tuple[Found, float, float]], margin: float, span: float
-) -> Stops:
+def _stops(found: Sequence[tuple[Found, float, float]], margin: float, span: float) -> Stops:
     stopped = [each for each in found if each[0].stopped]
     if not stopped:
         return Stops(stopped=0.0, right=None, share=None, bias=None, covered=None)
@@ -335,9 +333,7 @@ def _stops(
     half = normal(INTERVAL) * np.array([one.error for one, _, _ in stopped])
     return Stops(
         stopped=len(stopped) / len(found),
-        right=float(
-            np.mean([top - score <= margin / span + EQUAL for _, score, top in stopped])
-        ),
+        right=float(np.mean([top - score <= margin / span + EQUAL for _, score, top in stopped])),
         share=float(np.mean([one.share for one, _, _ in stopped])),
         bias=float(off.mean()) * span,
         covered=float((np.abs(off) <= half + EQUAL).mean()),

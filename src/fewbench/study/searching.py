@@ -36,9 +36,7 @@ class Found(NamedTuple):
     share: float = 0.0
 
 
-Search = Callable[
-    [FloatArray, FloatArray | None, np.random.Generator, Sequence[int]], list[Found]
-]
+Search = Callable[[FloatArray, FloatArray | None, np.random.Generator, Sequence[int]], list[Found]]
 
 
 def best(
@@ -62,7 +60,9 @@ def best(
         drawn, scores = beliefs.draw(rng), beliefs.scores
         leader = int(scores.argmax())
         stops = chance_of_lead(drawn, scores, 1, margin) >= level
-        now = Found(leader, float(scores[leader]), float(beliefs.errors[leader]), stops, used / answers.size)
+        now = Found(
+            leader, float(scores[leader]), float(beliefs.errors[leader]), stops, used / answers.size
+        )
         while len(found) < len(budgets) and (stops or used >= budgets[len(found)]):
             found.append(now)
         if len(found) == len(budgets) or (n == n_items).all():
