@@ -219,7 +219,8 @@ def test_rank_gives_out_as_many_items_as_it_is_asked_for_until_it_is_settled():
             break
         assert sum(map(len, found.next_items.values())) == 100
     run = {one.target: one.items_run for one in found.targets}
-    first, second = sorted(run, key=dict(zip(table.model_ids, table.full_scores())).get)[-2:]
+    true = dict(zip(table.model_ids, table.full_scores(), strict=True))
+    first, second = sorted(run, key=true.get)[-2:]
     assert min(run[first], run[second]) > 0.5 * max(run.values())  # true rivals run on
 
 

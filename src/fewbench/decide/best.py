@@ -16,13 +16,16 @@ from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
 from fewbench.algorithms.best_of_many import (
     FIRST,
+    LEAST_FIRST,
     Beliefs,
     SourceAxes,
     among_top,
     believe,
     chance_of_lead,
+    first_items,
     normal,
     round_of,
+    settles,
     share_out,
 )
 from fewbench.decide.best_result import Best, Candidate, Ending
@@ -50,7 +53,6 @@ METHOD = "random"
 INTERVAL = 0.9
 FEWEST_SOURCES = 8
 """Source models that tell more than they mislead."""
-LEAST_FIRST = 2
 DROPPED = 0.01
 """Probability of being among the best below which a model counts as dropped."""
 
@@ -118,10 +120,8 @@ class Search:
     def first(self, n_items: int) -> int:
         """Return how many items each target runs first."""
         of_batch = 0 if self.batch is None else self.batch
-        if self.answers is None:
-            return min(max(FIRST, of_batch), n_items)
-        share = self.answers // len(self.targets)
-        return min(n_items, max(min(FIRST, share), min(of_batch, share // 4)))
+        n, budget = len(self.targets), np.inf if self.answers is None else self.answers
+        return max(first_items(budget, n, n_items), int(min(of_batch, n_items, budget // n // 4)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +134,7 @@ class Look:
     drawn : ndarray, shape (draws, targets)
     chance : float
         That no other target is better than the best by more than the margin.
+    is_settled : bool
     run, room : ndarray of int, shape (targets,)
         Items that each target was asked, and can still be asked.
     """
@@ -141,6 +142,7 @@ class Look:
     beliefs: Beliefs
     drawn: FloatArray
     chance: float
+    is_settled: bool
     run: IntArray
     room: IntArray
 
@@ -159,15 +161,17 @@ class Planner:
         search, scores = self.search, evaluation.scores
         look = self.look(evaluation)
         left, costs = self._left(evaluation)
-        if look.chance >= search.level or not look.room.any() or left <= 0:
+        if look.is_settled or not look.room.any() or left <= 0:
             return {}
         n = int(look.run.sum())
         step, of_round = round_of(scores.n_items, n, search.batch or 0)
         each = 1.0 if costs is None else float(costs @ look.run) / n
-        more = share_out(
-            look.drawn, look.run, look.room, min(each * of_round, left), step,
-            np.random.default_rng(child_seed(search.seed, 21, n)), search.top, costs,
-        )  # fmt: skip
+        more = np.minimum(np.maximum(search.first(scores.n_items) - look.run, 0), look.room)
+        if not more.any() or more.sum() * each > left:  # after a smaller budget some lack a few
+            more = share_out(
+                look.drawn, look.run, look.room, min(each * of_round, left), step,
+                np.random.default_rng(child_seed(search.seed, 21, n)), search.top, costs,
+            )  # fmt: skip
         order = random_order(scores.n_items, evaluation.provenance.seed)
         planned = {}
         for name, count in zip(search.targets, more.tolist(), strict=True):
@@ -206,7 +210,8 @@ class Planner:
         margin = search.margin / scores.scale.span
         chance = chance_of_lead(drawn, beliefs.scores, search.top, margin)
         self.evaluation = evaluation
-        self._look = Look(beliefs, drawn, chance, run, scores.n_items - run)
+        is_settled = settles(chance, search.level, run, scores.n_items)
+        self._look = Look(beliefs, drawn, chance, is_settled, run, scores.n_items - run)
         return self._look
 
     def _left(self, evaluation: Evaluation) -> tuple[float, FloatArray | None]:
@@ -342,7 +347,7 @@ def _result(evaluation: Evaluation, planner: Planner, ran: "RunResult") -> Best:
     )
     margin = search.margin / scale.span
     ranges = look.drawn.max(axis=1) - look.drawn.min(axis=1)
-    is_settled = look.chance >= search.level
+    is_settled = look.is_settled
     ended: Ending = "answers"
     if is_settled:
         ended = "settled"

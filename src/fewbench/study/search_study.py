@@ -140,9 +140,9 @@ class SearchStudy(Shown, Frozen):
         if stops.right is None or stops.share is None or stops.covered is None:
             return "fewbench best never stops by itself within these shares."
         return (
-            f"fewbench best stops by itself in {stops.stopped:.0%} of the repeats, on average after "
-            f"{stops.share:.1%} of the answers; it is then right in {stops.right:.0%}. The score "
-            f"that it states is {unit.points(abs(stops.bias or 0.0))} too "
+            f"fewbench best stops by itself in {stops.stopped:.0%} of the repeats, on average "
+            f"after {stops.share:.1%} of the answers; it is then right in {stops.right:.0%}. The "
+            f"score that it states is {unit.points(abs(stops.bias or 0.0))} too "
             f"{'high' if (stops.bias or 0.0) > 0 else 'low'} on average, and its {INTERVAL:.0%} "
             f"interval contains the true score in {stops.covered:.0%}."
         )
@@ -161,7 +161,8 @@ class SearchStudy(Shown, Frozen):
         head += [(unit.points_title("regret"), True), ("±", True)]
         notes = [
             "Answers: share of the answers of all models to all items.",
-            "Regret: by how much the best model is better than the model found. ±: standard errors.",
+            "Regret: by how much the best model is better than the model found.",
+            "±: standard errors.",
         ]
         return Section("searches", "Searches", notes, tables=[Table("Searches", head, rows)])
 

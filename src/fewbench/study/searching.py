@@ -11,11 +11,12 @@ import numpy as np
 
 from fewbench._types import FloatArray
 from fewbench.algorithms.best_of_many import (
-    FIRST,
     SourceAxes,
     believe,
     chance_of_lead,
+    first_items,
     round_of,
+    settles,
     share_out,
 )
 
@@ -52,14 +53,15 @@ def best(
     order = rng.permutation(n_items)
     answers = answers[:, order]
     axes = None if sources is None else SourceAxes.fit(sources[:, order])
-    n = np.full(n_models, min(FIRST, n_items, max(1, budgets[0] // n_models)))
+    n = np.full(n_models, first_items(budgets[0], n_models, n_items))
     found: list[Found] = []
     while True:
         seen = np.where(np.arange(n_items) < n[:, None], answers, np.nan)
         beliefs, used = believe(seen, axes), int(n.sum())
         drawn, scores = beliefs.draw(rng), beliefs.scores
         leader = int(scores.argmax())
-        stops = chance_of_lead(drawn, scores, 1, margin) >= level
+        chance = chance_of_lead(drawn, scores, 1, margin)
+        stops = settles(chance, level, n, n_items)
         now = Found(
             leader, float(scores[leader]), float(beliefs.errors[leader]), stops, used / answers.size
         )
@@ -68,8 +70,12 @@ def best(
         if len(found) == len(budgets) or (n == n_items).all():
             return found + [now] * (len(budgets) - len(found))
         step, of_round = round_of(n_items, used)
-        left = budgets[len(found)] - used
-        n = n + share_out(drawn, n, n_items - n, min(of_round, left), step, rng)
+        budget = budgets[len(found)]
+        more = np.maximum(first_items(budget, n_models, n_items) - n, 0)
+        if not more.any() or used + more.sum() > budget:
+            left = budget - used
+            more = share_out(drawn, n, n_items - n, min(of_round, left), step, rng)
+        n = n + more
 
 
 def halving(
