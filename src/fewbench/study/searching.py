@@ -47,14 +47,19 @@ def best(
     budgets: Sequence[int],
     margin: float = 0.0,
     level: float = 0.95,
+    *,
+    goes_on: bool = False,
 ) -> list[Found]:
-    """Search as `fewbench.best` does, and stay with what it says when it stops."""
+    """Search as `fewbench.best` does, and stay with what it says when it stops.
+
+    If it `goes_on` after that, what it said then, or says at the end, comes last.
+    """
     n_models, n_items = answers.shape
     order = rng.permutation(n_items)
     answers = answers[:, order]
     axes = None if sources is None else SourceAxes.fit(sources[:, order])
     n = np.full(n_models, first_items(budgets[0], n_models, n_items))
-    found: list[Found] = []
+    found, at_stop = list[Found](), list[Found]()
     while True:
         seen = np.where(np.arange(n_items) < n[:, None], answers, np.nan)
         beliefs, used = believe(seen, axes), int(n.sum())
@@ -65,10 +70,13 @@ def best(
         now = Found(
             leader, float(scores[leader]), float(beliefs.errors[leader]), stops, used / answers.size
         )
-        while len(found) < len(budgets) and (stops or used >= budgets[len(found)]):
+        if stops and not at_stop:
+            at_stop.append(now)
+        is_over = (stops and not goes_on) or bool((n == n_items).all())
+        while len(found) < len(budgets) and (is_over or used >= budgets[len(found)]):
             found.append(now)
-        if len(found) == len(budgets) or (n == n_items).all():
-            return found + [now] * (len(budgets) - len(found))
+        if len(found) == len(budgets):
+            return found + [*at_stop, now][: int(goes_on)]
         step, of_round = round_of(n_items, used)
         budget = budgets[len(found)]
         more = np.maximum(first_items(budget, n_models, n_items) - n, 0)
