@@ -269,7 +269,7 @@ def run_best(
     search.check()
     stop = None
     if not has_evaluation(folder):
-        stop = Stop(items=FIRST if scores is None else search.first(scores.n_items))
+        stop = Stop(items=search.first(FIRST if scores is None else scores.n_items))
     if scores is not None and search.cost is not None and COST in scores.items and stop is not None:
         least = float(costs_of(scores).mean()) * (stop.items or 0) * len(search.targets)
         if least > search.cost:
