@@ -3,8 +3,8 @@
     python benchmarks/best.py FOLDER_OF_TABLES [--repeats 200] [--only gsm20] [--out best.jsonl]
     python benchmarks/best.py --page benchmarks/results/best.md [--out best.jsonl]
 
-Each repeat draws models of a table: at random, or next in rank ("close"), with other models as
-source models where the setting says so. Copies of a model are left out. "equal": models that give
+Each repeat draws models of a table: at random, or next in rank ("close"), in some settings
+with other models as source models. Copies of a model are left out. "equal": models that give
 each item the right answer with the same chance, "reruns": the same with chances near 0 or 1, as of
 runs of one model. Searches: `best` (which goes on after it is settled), successive halving, UCB-E
 (Audibert, Bubeck & Munos 2010, as in "On Speeding Up Language Model Evaluation", with batches of
@@ -33,7 +33,7 @@ MOST_ITEMS, NORMAL, EQUAL = 2000, 1.645, 1e-9
 CHUNK = 25
 """Repeats of a setting in a row, so that all settings have some if a run is cut short."""
 SEARCHES = {
-    "best": partial(best, goes_on=True),
+    "best": best,
     "halving": halving,
     "UCB-E": ucb_e,
     "UCB-E, shared": partial(ucb_e, is_shared=True),
@@ -87,8 +87,9 @@ def measure(folder, setting, repeat):
     true = answers.mean(axis=1)
     budgets = [max(2 * len(true), int(share * answers.size)) for share in SHARES]
     rows = []
-    for name, search in SEARCHES.items():
-        found = search(answers, sources, np.random.default_rng([repeat, 1]), budgets)
+    searches = SEARCHES | {"best": partial(best, sources=sources, goes_on=True)}
+    for name, search in searches.items():
+        found = search(answers, np.random.default_rng([repeat, 1]), budgets)
         rows += [
             row_of(one, true) | {"search": name, "share": share}
             for one, share in zip(found, SHARES, strict=False)
@@ -205,9 +206,9 @@ def page(rows):
 
 INTRODUCTION = """Measured and written by `python benchmarks/best.py FOLDER --page PAGE`: models of
 public tables (gsm: 137 models, 1,319 items of GSM8K; oll: 426 and 1,650 of the Open LLM
-Leaderboard; med: 82 and 1,000 of MedQA; mub: 102 and 2,000 of MMLU), 5, 20 or 100 at random or (*close*) next in
-rank, with 50 to 60 source models (*src*). *equal* and *reruns*: models that are equal in general.
-Searches may use up to 30 % of the answers."""
+Leaderboard; med: 82 and 1,000 of MedQA; mub: 102 and 2,000 of MMLU), 5, 20 or 100 at random or
+(*close*) next in rank, with 50 to 60 source models (*src*). *equal* and *reruns*: models that are
+equal in general. Searches may use up to 30 % of the answers."""
 
 
 def main():

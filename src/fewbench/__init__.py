@@ -22,7 +22,7 @@ from fewbench._version import __version__
 if TYPE_CHECKING:
     from fewbench.checks import Audit, audit
     from fewbench.decide import (
-        Best,
+        BestResult,
         Gate,
         Ranking,
         Track,
@@ -74,7 +74,7 @@ __all__ = [
     "CATALOGUE",
     "Audit",
     "Benchmark",
-    "Best",
+    "BestResult",
     "Columns",
     "Comparison",
     "Estimate",
@@ -140,7 +140,7 @@ __all__ = [
 _NAMES = {
     "checks": ("Audit", "audit"),
     "decide": (
-        *("Best", "Gate", "Ranking", "Track", "Versus", "add_checkpoint", "best", "gate"),
+        *("BestResult", "Gate", "Ranking", "Track", "Versus", "add_checkpoint", "best", "gate"),
         *("rank", "run_versus", "track", "versus"),
     ),
     "errors": ("EstimateWarning", "FewbenchError"),

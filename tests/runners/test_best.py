@@ -3,6 +3,7 @@
 import importlib.util
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -22,7 +23,7 @@ class Loading(Runner):
     """A model that must be loaded, and knows how often it was."""
 
     name = "loading"
-    loaded: set[str] = set()
+    loaded: ClassVar[set[str]] = set()
 
     def __init__(self, model, items=None):
         self.facts, self.model, self.times = {"model": model}, model, 0

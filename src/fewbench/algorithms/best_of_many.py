@@ -1,10 +1,10 @@
-"""Which of several models is the best: what answers say of their scores, and who runs on.
+"""Which of several models is the best: beliefs about their scores, and which ones run on.
 
 The models run the same items in the same order, some further than others. The answers of all
 models to an item are a draw from a normal distribution. Its covariance, shrunk towards one common
 correlation, says how much the answers of a model that ran further tell of one that did not. What
 a model answered has no error; scores are alike by as much as the answers show (a normal
-distribution with unknown mean and variance), so that the highest score is no higher than expected.
+distribution with unknown mean and variance), so that the highest score is not above what to expect.
 
 Answers are spent on pairs of models either of which may be the best (top-two sampling: Russo 2020,
 Operations Research 68(6)); of the two, the one that ran fewer items runs on, so that they share
@@ -27,7 +27,7 @@ choices were right at 20% of the answers, with these all."""
 PRIOR_ITEMS = 16.0
 """Items that the mean variance of all models counts for, in that of each."""
 FEW_ITEMS = 10.0
-"""Of fewer items than about this, errors are larger than the variance of the answers says."""
+"""With fewer items than about this, errors are larger than the variance of the answers says."""
 LEAST_SIZE = 0.02
 """Least eigenvalue of the correlations."""
 EQUAL, TINY = 1e-9, 1e-12
@@ -55,7 +55,7 @@ LEAST_STEP, STEPS = 4, 200
 
 @dataclass(frozen=True, eq=False)
 class SourceAxes:
-    """What source models say: how hard items are, and along which axes models differ.
+    """What source models show: how hard items are, and along which axes models differ.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class SourceAxes:
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """What answers say of the full scores of several models: a mixture of normal distributions.
+    """Beliefs about the full scores of several models: a mixture of normal distributions.
 
     Attributes
     ----------
@@ -148,9 +148,9 @@ def believe(
     answers : ndarray, shape (models, items)
         In [0, 1], NaN where a model has not run an item. Each model has one or more.
     sources : SourceAxes, optional
-        Of the same items.
+        Made from the same items.
     weights : ndarray, shape (items,), optional
-        Of the items in the full score (default: all alike).
+        How much each item counts in the full score (default: all alike).
     lost : ndarray, shape (models,), optional
         Share of the items that each model ran to which it gave no answer: they may be right or
         wrong.
@@ -255,7 +255,7 @@ class _Patterns:
         The models of each pattern.
     counts : ndarray, shape (patterns,)
     sums, exact : ndarray, shape (models, patterns)
-        Of what predictions without the item leave of each answer, and with it.
+        Sums of what predictions without the item leave of each answer, and with it.
     """
 
     ran: list[IntArray]
@@ -411,7 +411,7 @@ def share_out(
     top : int
         The number of best models that are looked for.
     costs : ndarray, shape (models,), optional
-        Of an answer (default: 1).
+        What an answer costs (default: 1).
 
     Examples
     --------

@@ -16,7 +16,6 @@ from fewbench.cli.outputs import show
 from fewbench.cli.running import INTERRUPTED_CODE, STOPPED, Notes, RunOptions, with_arguments
 from fewbench.errors import RunError
 from fewbench.evaluation import Stop
-from fewbench.scores import Scores
 
 if TYPE_CHECKING:
     from fewbench.runners.driving import Runner
@@ -50,12 +49,6 @@ def _best(
     limit to go on. fewbench rank, versus and track read the folder.
 
     \b
-    After -- comes what runs the models:
-    command   a program as for fewbench run command, whose lines of input name the target
-    lm-eval   arguments of lm-eval; a target is a model of --model_args pretrained=NAME
-    inspect   arguments of inspect eval; a target is a name of --model
-
-    \b
     fewbench best items.jsonl -t step-1000 -t step-2000 -n 2000 -o run -- python answer.py
     fewbench best items.jsonl -t terse="--prompt a.txt" -t long="--prompt b.txt" -n 500 -o run \\
         -- python answer.py
@@ -65,6 +58,12 @@ def _best(
         -- --model hf --tasks gsm8k
     fewbench best --runner inspect -t openai/gpt-4o -t openai/gpt-4o-mini --cost '20 $' -o run \\
         -- task.py
+
+    \b
+    After -- comes what runs the models:
+    command   a program as for fewbench run command, whose lines of input name the target
+    lm-eval   arguments of lm-eval; a target is a model of --model_args pretrained=NAME
+    inspect   arguments of inspect eval; a target is a name of --model
 
     Parameters
     ----------
@@ -111,7 +110,7 @@ def _best(
         seed=options.seed,
     )
     search.check()
-    run = _runner(runner, given, arguments, options, scores)
+    run = _runner(runner, given, arguments, options)
     passed = options.of_run
     for name in ("seed", "batch", "items_of", "repeats", "retry"):
         del passed[name]
@@ -154,7 +153,6 @@ def _runner(
     targets: dict[str, list[str]],
     arguments: list[str],
     options: RunOptions,
-    scores: Scores | None,
 ) -> "Callable[..., RunResult]":
     """Return what runs the targets, as `run_best` calls it."""
     from fewbench.runners.driving import run_with

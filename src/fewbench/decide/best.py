@@ -28,7 +28,7 @@ from fewbench.algorithms.best_of_many import (
     settles,
     share_out,
 )
-from fewbench.decide.best_result import Best, Candidate, Ending
+from fewbench.decide.best_result import BestResult, Candidate, Ending
 from fewbench.decide.live import failures_in
 from fewbench.errors import EvaluationError, MethodError, RunError
 from fewbench.evaluation import Stop
@@ -69,7 +69,7 @@ class Search:
     cost : float, optional
         Most to spend on all targets together.
     unit : str
-        Of the cost.
+        Unit of the cost.
     margin : float
         On the scale of the scores.
     top : int
@@ -125,7 +125,7 @@ class Search:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Prospect:
     """What is known of the targets after some answers.
 
     Attributes
@@ -136,7 +136,7 @@ class Look:
         That no other target is better than the best by more than the margin.
     is_settled : bool
     run, room : ndarray of int, shape (targets,)
-        Items that each target was asked, and can still be asked.
+        Items that each target got, and can still get.
     """
 
     beliefs: Beliefs
@@ -148,16 +148,16 @@ class Look:
 
 
 @dataclass(eq=False)
-class Planner:
+class BestPlanner:
     """Plans the rounds of a run: which targets run on, and when it is settled."""
 
     search: Search
     evaluation: Evaluation | None = None
     _axes: SourceAxes | None = field(default=None, init=False)
-    _look: Look | None = field(default=None, init=False)
+    _look: Prospect | None = field(default=None, init=False)
 
     def __call__(self, evaluation: Evaluation) -> dict[str, list[str]]:
-        """Return the further items of each target; none if it is settled or a limit is reached."""
+        """Return the further items of each target: empty once settled, or at a limit."""
         search, scores = self.search, evaluation.scores
         look = self.look(evaluation)
         left, costs = self._left(evaluation)
@@ -180,7 +180,7 @@ class Planner:
                 planned[name] = [str(item) for item in scores.item_ids[items]]
         return planned
 
-    def look(self, evaluation: Evaluation) -> Look:
+    def look(self, evaluation: Evaluation) -> Prospect:
         """Return what is known now."""
         search, record, scores = self.search, evaluation.record, evaluation.scores
         run = np.array([len(record.asked(name)) for name in search.targets])
@@ -211,7 +211,7 @@ class Planner:
         chance = chance_of_lead(drawn, beliefs.scores, search.top, margin)
         self.evaluation = evaluation
         is_settled = settles(chance, search.level, run, scores.n_items)
-        self._look = Look(beliefs, drawn, chance, is_settled, run, scores.n_items - run)
+        self._look = Prospect(beliefs, drawn, chance, is_settled, run, scores.n_items - run)
         return self._look
 
     def _left(self, evaluation: Evaluation) -> tuple[float, FloatArray | None]:
@@ -250,7 +250,7 @@ def run_best(
     folder: str | Path | None = None,
     on_progress: "Callable[[str], None] | None" = None,
     **settings: Any,
-) -> Best:
+) -> BestResult:
     """Run targets until it is settled which are the best, and return what was found.
 
     Parameters
@@ -258,7 +258,7 @@ def run_best(
     run : callable
         Runs the targets: takes scores, method, stop and what else `run_with` takes.
     scores : Scores, optional
-        Of the source models or of none; None for the runner's own items.
+        Scores of source models or items alone (default: the runner's own items).
     search : Search
     folder : path, optional
     on_progress : callable, optional
@@ -278,7 +278,7 @@ def run_best(
                 f"{least:,.4g}, more than {search.cost:,.4g}",
                 hint="give a larger limit on cost, or fewer targets",
             )
-    planner = Planner(search)
+    planner = BestPlanner(search)
 
     def tell(run: "Run", target: str) -> None:
         if on_progress is not None:
@@ -309,7 +309,7 @@ def run_best(
     return result
 
 
-def _progress(evaluation: Evaluation, planner: Planner, target: str) -> str:
+def _progress(evaluation: Evaluation, planner: BestPlanner, target: str) -> str:
     """Return how far the search is, in a line."""
     names, limit = planner.search.targets, planner.search.answers
     n = sum(len(evaluation.record.answered(name)) for name in names)
@@ -320,7 +320,7 @@ def _progress(evaluation: Evaluation, planner: Planner, target: str) -> str:
     return f"{text} · running {target}"
 
 
-def _result(evaluation: Evaluation, planner: Planner, ran: "RunResult") -> Best:
+def _result(evaluation: Evaluation, planner: BestPlanner, ran: "RunResult") -> BestResult:
     """Return what was found."""
     search, scores = planner.search, evaluation.scores
     names, scale, record = search.targets, scores.scale, evaluation.record
@@ -357,7 +357,7 @@ def _result(evaluation: Evaluation, planner: Planner, ran: "RunResult") -> Best:
         ended = "all items"
     elif search.cost is not None and (search.answers or np.inf) > look.run.sum():
         ended = "cost"
-    return Best(
+    return BestResult(
         targets=candidates,
         top=search.top,
         margin=search.margin,
@@ -412,7 +412,7 @@ def best(
     accept_fractions: bool = False,
     accept_changes: bool = False,
     on_progress: "Callable[[str], None] | None" = None,
-) -> Best:
+) -> BestResult:
     """Run several models until it is clear which is the best, on few answers in total.
 
     All models run the same items in one random order, some further than others. After each round

@@ -45,7 +45,7 @@ class Candidate(Frozen):
     cost: float | None = None
 
 
-class Best(Shown, Frozen):
+class BestResult(Shown, Frozen):
     """The best of several models.
 
     Attributes
@@ -71,15 +71,15 @@ class Best(Shown, Frozen):
         Whether it is about the models, on questions like these and if they run again, or about
         exactly these items.
     answers, answers_total : int
-        Of all models so far, and on all items.
+        Number of answers of all models so far, and on all items.
     items_total : int
     interval_level : float
         Level of the candidates' intervals.
     scale : Scale
     cost : float, optional
-        Of all models, if known.
+        Cost of all models, if known.
     unit : str
-        Of the cost.
+        Unit of the cost.
     stopped : str, optional
         Why the run was stopped, in words.
     is_failed : bool

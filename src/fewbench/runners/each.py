@@ -15,7 +15,7 @@ class EachRunner(Runner):
     Parameters
     ----------
     runners : mapping of target to Runner
-        Of one kind.
+        Runners of one kind.
     """
 
     def __init__(self, runners: Mapping[str, Runner]) -> None:

@@ -41,7 +41,7 @@ from fewbench.scores.roles import as_sources
 
 Retry = Literal["limits"]
 Planner = Callable[[Evaluation], Mapping[str, Sequence[str]]]
-"""Says which further items targets run, once nothing is left to run; none ends the run."""
+"""Gives targets further items once nothing is left to run; an empty mapping ends the run."""
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
 LONG = 100  # characters of a reply that are kept
@@ -189,8 +189,8 @@ class Run:
         epochs : int
             How many answers the runner gives to an item at a time.
         planner : callable, optional
-            Given the evaluation, returns the further items of each target, and is asked again once
-            these ran.
+            Given the evaluation, returns the further items of each target. Called whenever nothing
+            is left to run.
 
         Raises
         ------

@@ -36,7 +36,7 @@ class SearchResult(Frozen):
     ----------
     search : str
     share : float
-        Of the answers of all models to all items.
+        Share of the answers of all models to all items.
     right, right_error : float
         Share of repeats that found the best model, and its standard error.
     regret, regret_error : float
@@ -60,7 +60,7 @@ class Stops(Frozen):
     stopped : float
         Share of repeats that stopped within the largest share of the answers.
     right : float or None
-        Of these, the share whose model is the best, or within the margin of it.
+        The share of these whose model is the best, or within the margin of it.
     share : float or None
         Share of the answers until then, mean.
     bias : float or None
@@ -83,7 +83,7 @@ class SearchStudy(Shown, Frozen):
     ----------
     results : tuple of SearchResult
     stops : Stops
-        Of `best`, which stops by itself.
+        How `best` stops by itself.
     targets, sources, items, repeats : int
     neighbors : bool
         Whether the models were next in rank.
@@ -138,9 +138,9 @@ class SearchStudy(Shown, Frozen):
     def _of_stops(self) -> str:
         stops, unit = self.stops, Unit(self.scale)
         if stops.right is None or stops.share is None or stops.covered is None:
-            return "fewbench best never stops by itself within these shares."
+            return "best never stops by itself within these shares."
         return (
-            f"fewbench best stops by itself in {stops.stopped:.0%} of the repeats, on average "
+            f"It stops by itself in {stops.stopped:.0%} of the repeats, on average "
             f"after {stops.share:.1%} of the answers; it is then right in {stops.right:.0%}. The "
             f"score that it states is {unit.points(abs(stops.bias or 0.0))} too "
             f"{'high' if (stops.bias or 0.0) > 0 else 'low'} on average, and its {INTERVAL:.0%} "
@@ -301,10 +301,11 @@ def _repeat(
     )
     true = answers.mean(axis=1)
     budgets = [max(targets, int(share * answers.size)) for share in shares]
+    searches = searches | {"best": partial(searches["best"], sources=others)}
     return [
         [
             (found, float(true[found.best]), float(true.max()))
-            for found in search(answers, others, np.random.default_rng([seed, at]), budgets)
+            for found in search(answers, np.random.default_rng([seed, at]), budgets)
         ]
         for at, search in enumerate(searches.values())
     ]

@@ -1,7 +1,7 @@
 """Ways of finding the best of several models, on full answers: which one each takes when.
 
-A search is called with answers, shape (models, items), source models or None, a random generator
-and budgets, increasing numbers of answers in all. It returns a `Found` for each budget.
+A search is called with answers, shape (models, items), a random generator and budgets, increasing
+numbers of answers in all. It returns a `Found` for each budget.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,22 +37,23 @@ class Found(NamedTuple):
     share: float = 0.0
 
 
-Search = Callable[[FloatArray, FloatArray | None, np.random.Generator, Sequence[int]], list[Found]]
+Search = Callable[..., list[Found]]
 
 
 def best(
     answers: FloatArray,
-    sources: FloatArray | None,
     rng: np.random.Generator,
     budgets: Sequence[int],
     margin: float = 0.0,
     level: float = 0.95,
     *,
+    sources: FloatArray | None = None,
     goes_on: bool = False,
 ) -> list[Found]:
     """Search as `fewbench.best` does, and stay with what it says when it stops.
 
-    If it `goes_on` after that, what it said then, or says at the end, comes last.
+    `sources` are answers of source models to the same items, shape (sources, items). If it
+    `goes_on` after that, what it found then, or at the end, comes last.
     """
     n_models, n_items = answers.shape
     order = rng.permutation(n_items)
@@ -88,7 +89,6 @@ def best(
 
 def halving(
     answers: FloatArray,
-    sources: FloatArray | None,
     rng: np.random.Generator,
     budgets: Sequence[int],
 ) -> list[Found]:
@@ -114,7 +114,6 @@ def halving(
 
 def ucb_e(
     answers: FloatArray,
-    sources: FloatArray | None,
     rng: np.random.Generator,
     budgets: Sequence[int],
     *,
@@ -143,7 +142,6 @@ def ucb_e(
 
 def uniform(
     answers: FloatArray,
-    sources: FloatArray | None,
     rng: np.random.Generator,
     budgets: Sequence[int],
 ) -> list[Found]:
@@ -160,7 +158,6 @@ def uniform(
 
 def at_random(
     answers: FloatArray,
-    sources: FloatArray | None,
     rng: np.random.Generator,
     budgets: Sequence[int],
 ) -> list[Found]:
