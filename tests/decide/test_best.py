@@ -108,7 +108,7 @@ def test_sources_weights_costs_fractions_and_several_best():
 
 def test_failed_items_are_open_and_said():
     fails = {(BEST, item) for item in TABLE.item_ids[::3]}
-    with pytest.warns(UserWarning, match="failed and left out"):
+    with pytest.warns(UserWarning, match="failed and count as open"):
         found = fewbench.best(TABLE.benchmark, models_of(TABLE, fails=fails), 400, tries=1)
     plain = fewbench.best(TABLE.benchmark, models_of(TABLE), 400)
     widths = [

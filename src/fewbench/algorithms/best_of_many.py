@@ -363,7 +363,7 @@ def first_items(budget: float, n_models: int, n_items: int) -> int:
     >>> [first_items(budget, 20, 1000) for budget in (2000, 200, 40)]
     [8, 5, 2]
     """
-    return int(min(FIRST, max(LEAST_FIRST, budget // n_models // 2), n_items))
+    return int(min(FIRST, max(LEAST_FIRST, budget / n_models / 2), n_items))
 
 
 def settles(chance: float, level: float, answered: IntArray, n_items: int) -> bool:

@@ -11,11 +11,10 @@ import typer
 
 from fewbench._progress import at_work, status_line
 from fewbench._text import say
-from fewbench.cli.options import Targets
+from fewbench.cli.options import Targets, stop_of
 from fewbench.cli.outputs import show
 from fewbench.cli.running import INTERRUPTED_CODE, STOPPED, Notes, RunOptions, with_arguments
 from fewbench.errors import RunError
-from fewbench.evaluation import Stop
 
 if TYPE_CHECKING:
     from fewbench.runners.driving import Runner
@@ -94,7 +93,7 @@ def _best(
     from fewbench.decide.best import Search, run_best, total_of
 
     given = _targets(target or [], targets)
-    limit = None if cost is None else Stop.model_validate({"cost": cost})
+    limit = None if cost is None else stop_of(None, None, cost=cost)
     of_scores: list[str] = []
     scores, notes = options.load(of_scores), Notes(of_scores)
     search = Search(

@@ -29,7 +29,6 @@ from fewbench.algorithms.best_of_many import (
     share_out,
 )
 from fewbench.decide.best_result import BestResult, Candidate, Ending
-from fewbench.decide.live import failures_in
 from fewbench.errors import EvaluationError, MethodError, RunError
 from fewbench.evaluation import Stop
 from fewbench.evaluation.evaluation import Evaluation
@@ -121,7 +120,7 @@ class Search:
         """Return how many items each target runs first."""
         of_batch = 0 if self.batch is None else self.batch
         n, budget = len(self.targets), np.inf if self.answers is None else self.answers
-        return max(first_items(budget, n, n_items), int(min(of_batch, n_items, budget // n // 4)))
+        return max(first_items(budget, n, n_items), int(min(of_batch, n_items, budget / n / 4)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,15 +183,14 @@ class BestPlanner:
         """Return what is known now."""
         search, record, scores = self.search, evaluation.record, evaluation.scores
         run = np.array([len(record.asked(name)) for name in search.targets])
-        n_answers = [len(record.answered(name)) for name in search.targets]
         is_same = self.evaluation is evaluation and self._look is not None
         if is_same and self._look is not None and (self._look.run == run).all():
             return self._look
-        if not all(n_answers):
-            silent = [name for name, n in zip(search.targets, n_answers, strict=True) if not n]
-            raise EvaluationError(
-                f"{silent[0]!r} has no answers", hint="see why its items failed, or leave it out"
-            )
+        for name in search.targets:
+            if not len(record.answered(name)):
+                raise EvaluationError(
+                    f"{name!r} has no answers", hint="see why its items failed, or leave it out"
+                )
         if self._axes is None and scores.n_models:
             whole = scores.whole
             if whole.n_models >= FEWEST_SOURCES:
@@ -297,16 +295,32 @@ def run_best(
         **settings,
     )
     evaluation = planner.evaluation
-    if evaluation is None:  # the first round did not end
-        if folder is None or not has_evaluation(folder):
-            raise RunError(
-                f"the run ended before each target ran its first items: {ran.stopped}",
-                hint="see the reasons that the runner gave",
-            )
+    if evaluation is None and folder is not None:  # it was stopped before a round ended
         evaluation = Evaluation.open(folder, scores)
+    if evaluation is None or not _has_answers(evaluation, search.targets):
+        raise RunError(
+            f"the run ended before each target ran its first items: {ran.stopped}",
+            hint="rerun it to resume, with -o (in Python folder=)",
+        )
     result = _result(evaluation, planner, ran)
     issue(result.warnings)
     return result
+
+
+def _has_answers(evaluation: Evaluation, names: Sequence[str]) -> bool:
+    return all(len(evaluation.record.answered(name)) for name in names)
+
+
+def _failures(ran: "RunResult") -> list[str]:
+    """Say which items failed, and why the run ended early."""
+    texts = [
+        f"{name}: {counted(len(target.failed), 'item')} failed and count as open "
+        f"({next(iter(target.failed.values()))}). If a model fails where it would be wrong, it "
+        "looks better than it is"
+        for name, target in ran.targets.items()
+        if target.failed
+    ]
+    return texts + [f"the run ended early: {ran.stopped}"] * (ran.stopped is not None)
 
 
 def _progress(evaluation: Evaluation, planner: BestPlanner, target: str) -> str:
@@ -376,7 +390,7 @@ def _result(evaluation: Evaluation, planner: BestPlanner, ran: "RunResult") -> B
         unit=search.unit,
         stopped=ran.stopped,
         is_failed=ran.is_failed,
-        warnings=tuple(failures_in(ran)),
+        warnings=tuple(_failures(ran)),
         notes=ran.notes,
     )
 

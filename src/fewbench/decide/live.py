@@ -155,12 +155,12 @@ def run_versus(
             )
         ended.append(Evaluation.open(folder, scores))  # all was run before
     result = compared(ended[0])
-    result = result.model_copy(update={"warnings": (*result.warnings, *failures_in(ran))})
+    result = result.model_copy(update={"warnings": (*result.warnings, *_failures(ran))})
     issue(result.warnings)
     return result
 
 
-def failures_in(ran: "RunResult") -> list[str]:
+def _failures(ran: "RunResult") -> list[str]:
     """Say which items failed, and why the run ended early."""
     texts = [
         f"{name}: {counted(len(target.failed), 'item')} failed and left out "
