@@ -58,7 +58,7 @@ class BestResult(Shown, Frozen):
         On the user's scale; by how much another model may be better.
     chance : float
         Probability that no other model is better than the first `top` by more than the margin.
-        Errors count 1.4 times, as the run was looked at after every round.
+        Errors count 1.3 times, as the run was looked at after every round.
     chance_alike : float
         Probability that no two of all models differ by more than the margin.
     level : float
