@@ -43,10 +43,10 @@ leaderboard often lie far from the others. With 4, they look 2 points too low at
 """
 DRAWS = 2000
 SHARPER = 0.5
-"""How far half of the draws lie from what is expected where answers are shared out, over how far they
-do. With 1, the one found of 20 models next in rank is 1.25 points behind the best at 10% of the
-answers, and .6 to .8 with less; at 1%, of 20 random models, 5.4 and 2 to 4. Without the other half
-of the draws, unlikely rivals run on too late for the end."""
+"""By this, half of the draws are drawn towards what is expected where answers are shared out. With 1,
+the one found of 20 models next in rank is 1.25 points behind the best at 10% of the answers, and .6
+to .8 with less; at 1%, of 20 random models, 5.4 and 2 to 4. The other half lets unlikely rivals run
+on, too, so that the search ends."""
 LOOKS = 1.3
 """By how much errors count more as the leader is looked at after every round."""
 FIRST = 8
@@ -210,8 +210,7 @@ def believe(
         level, spreads = LEVEL_LEFT, SPREADS[SPREADS >= LEVEL_LEFT]
     apart = np.linalg.inv(precision)
     wider = np.sqrt(1 + FEW_ITEMS / (n + FEW_ITEMS))
-    open_ = np.zeros(n_models) if lost is None else (lost / 2) ** 2
-    precision = np.linalg.inv(apart * np.outer(wider, wider) + np.diag(open_))
+    precision = np.linalg.inv(apart * np.outer(wider, wider))
     pull = precision @ (apart @ pull - center)
     likely, moved, spread = _posterior(precision, pull, level, spreads)
     moved = moved + center
@@ -219,6 +218,8 @@ def believe(
         base, turn, error = predicted.mean(axis=1), np.eye(n_models), np.zeros_like(covariance)
         if sources is not None:
             error = np.cov(predicted) / n_items
+    if lost is not None:
+        error = error + np.diag((lost / 2) ** 2)
     covariances = turn @ spread @ turn.T + error
     return Beliefs(likely, base + moved @ turn.T, (covariances + covariances.swapaxes(1, 2)) / 2)
 
