@@ -43,10 +43,10 @@ leaderboard often lie far from the others. With 4, they look 2 points too low at
 """
 DRAWS = 2000
 SHARPER = 0.5
-"""By this, half of the draws lie nearer to what is expected where answers are shared out. With 1, the
-one found of 20 models next in rank is 1.25 points behind the best at 10% of the answers, with less
-.6 to .8; at 1%, of 20 random models, 5.4 and 2 to 4. The other half lets unlikely rivals run on, so
-that the search ends."""
+"""By this, half of the draws lie nearer to what is expected where answers are shared out. With 1,
+the one found of 20 models next in rank is 1.25 points behind the best at 10% of the answers, with
+less .6 to .8; at 1%, of 20 random models, 5.4 and 2 to 4. The other half lets unlikely rivals run
+on, so that the search ends."""
 LOOKS = 1.3
 """By how much errors count more as the leader is looked at after every round."""
 FIRST = 8
