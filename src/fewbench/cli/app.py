@@ -49,6 +49,7 @@ OWN = {
         "versus": ("decide:versus", "Compare two models by their full scores."),
         "gate": ("decide:gate", "Pass or fail a target by a threshold or a baseline."),
         "rank": ("decide:rank", "Rank several models, with the probability of each rank."),
+        "best": ("best:best", "Run several models until it is clear which is the best."),
         "track": ("decide:track", "Follow the checkpoints of a training run."),
     },
     "Prepare": {
@@ -123,7 +124,8 @@ def load_command(name: str) -> Any:
     if isinstance(loaded, typer.Typer):
         alone.add_typer(loaded, name=name)
     else:
-        alone.command(name)(loaded)
+        kind = vars(loaded).get("command_class")
+        alone.command(name, **({} if kind is None else {"cls": kind}))(loaded)
     command = get_group(alone).commands[name]
     if module.startswith("fewbench."):  # a method may be something else elsewhere: of tasks, say
         _complete_methods(command)

@@ -7,13 +7,21 @@ from typing import Any
 import numpy as np
 
 from fewbench._names import counted, some
+from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, FloatArray
 from fewbench._warned import issue
 from fewbench.decide.allocation import allocate
 from fewbench.decide.differences import contrast, score_interval, task_contrasts
 from fewbench.decide.history import history_of
 from fewbench.decide.leaderboard import leaderboard
-from fewbench.decide.next_items import ONE_LOOK, ask_items, check_next
+from fewbench.decide.next_items import (
+    ONE_LOOK,
+    ask_items,
+    check_next,
+    n_left,
+    next_of_sample,
+    seed_of,
+)
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import Operand, operands, warnings_of
 from fewbench.decide.pairing import pairing
@@ -117,12 +125,12 @@ def rank(
     by_task = _by_task(sides, scores, level, fixed_items=fixed_items) if tasks else {}
     surely = standings.surely_above
     is_settled = bool(surely[:top, top:].all())
-    of_items, lasting = np.zeros((2, len(sides), len(sides)))
+    of_items = np.zeros((len(sides), len(sides)))
     decidable = np.zeros((len(sides), len(sides)), dtype=bool)
     n_open = len(pairs) - int(surely.sum())
     among_left = 1 - (1 - level) / max(n_open, 1)
     for (i, j), pair in pairs.items():
-        of_items[i, j], lasting[i, j] = of_items[j, i], lasting[j, i] = pair.standard_errors
+        of_items[i, j] = of_items[j, i] = pair.standard_errors[0]
         at_end = 0.0 if pair.questions is None else pair.questions.half(among_left)
         decidable[i, j] = not pair.is_known and (not at_end or at_end < pair.difference)
     is_decidable = is_settled or bool((surely | decidable)[:top, top:].all())
@@ -139,9 +147,7 @@ def rank(
     issue(warnings)
     more = {}
     if next_items is not None and not is_settled:
-        # What is asked for is given out, also where all items would not settle it.
-        pairs_to_run = decidable if decidable[:top, top:].any() else ~np.eye(len(sides), dtype=bool)
-        more = _next_items(sides, (of_items, lasting, pairs_to_run), top, next_items, scores)
+        more = _next_items(sides, of_items, top, next_items, scores)
     for side in sides if ask else ():
         ask_items([side], more.get(side.name, ()))
     return Ranking(
@@ -329,37 +335,37 @@ def _next(
 
 
 def _next_items(
-    sides: list[Operand],
-    errors: tuple[FloatArray, FloatArray, BoolArray],
-    top: int,
-    total: int,
-    scores: Scores,
+    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Scores
 ) -> dict[str, tuple[str, ...]]:
     """Return the items that each target runs next; targets run the same ones where they can.
 
-    `errors` are those of differences that items not run leave, those that are left when all items
-    ran, and the pairs that all items would decide.
+    `errors` are those of differences that items not run leave. What is asked for is given out, also
+    where all items would not settle it.
     """
-    of_items, lasting, decidable = errors
+    answered = np.array([len(side.items) for side in sides])
     counts = allocate(
         np.array([float(side.estimates[0]) for side in sides]),
-        of_items,
-        np.array([len(side.items) for side in sides]),
-        np.array([side.is_known for side in sides]),
-        *(top, total, scores.n_items),
-        lasting,
-        decidable,
+        errors,
+        answered,
+        np.array([n_left(side) for side in sides]),
+        *(top, total),
+        np.random.default_rng(child_seed(seed_of(sides), 22, int(answered.sum()))),
     )
-    chosen = [at for at in range(len(sides)) if counts[at]]
-    if not chosen:
-        return {}
-    common = choose_next([sides[at] for at in chosen], int(counts.max()), scores)
-    by_name = {}
-    for at in chosen:
+    by_name, apart = {}, []
+    for at in np.flatnonzero(counts).tolist():
+        items = next_of_sample(sides[at], int(counts[at]), scores)
+        if items is None:
+            apart.append(at)
+        else:
+            by_name[sides[at].name] = items
+    common = np.array([], dtype=np.intp)
+    if apart:
+        common = choose_next([sides[at] for at in apart], int(counts[apart].max()), scores)
+    for at in apart:
         items = common[: counts[at]]
         if len(items) < counts[at]:  # the others ran the rest
             of_side = choose_next([sides[at]], int(counts[at]), scores)
             more = of_side[~np.isin(of_side, items)][: counts[at] - len(items)]
             items = np.concatenate([items, more])
-        by_name[sides[at].name] = tuple(scores.item_ids[items].tolist())
-    return by_name
+        by_name[sides[at].name] = items
+    return {name: tuple(scores.item_ids[items].tolist()) for name, items in by_name.items()}

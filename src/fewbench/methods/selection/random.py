@@ -18,9 +18,14 @@ class Random:
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Draw `budget` items; each set of that size is equally likely."""
-        drawn = np.random.default_rng(seed).permutation(scores.n_items)[:budget]
+        drawn = random_order(scores.n_items, seed)[:budget]
         chance = len(drawn) / scores.n_items
         return Subset(items=tuple(scores.item_ids[drawn]), chances=(chance,) * len(drawn))
+
+
+def random_order(n_items: int, seed: int) -> IntArray:
+    """Return all items in the order in which a simple random sample takes them."""
+    return np.random.default_rng(seed).permutation(n_items)
 
 
 @dataclass(frozen=True)
