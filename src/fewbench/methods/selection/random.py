@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fewbench._types import IntArray
 from fewbench.algorithms.sampling import allocate, task_sizes
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
