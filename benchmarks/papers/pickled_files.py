@@ -1,7 +1,4 @@
-"""Tables built from authors' pickles, of which nothing is executed: only numbers and text are read.
-
-They follow what the authors' programs write, and were never tried on the real files.
-"""
+"""Tables built from authors' pickles, of which nothing is executed: only numbers and text are read."""
 
 import csv
 import json
@@ -16,7 +13,6 @@ from typing import Any
 import numpy as np
 from joblib.numpy_pickle import NumpyArrayWrapper, NumpyUnpickler
 
-from fewbench._types import FloatArray
 from fewbench.errors import PublicError
 from fewbench.public import load_scores
 from fewbench.scores import save_scores
@@ -65,7 +61,7 @@ def numbers(path: Path) -> Any:
 
 PREDICTION = Repository(
     "socialfoundations/benchmark-prediction",
-    re.compile(r"data/scores/(openllm_math|musr|openllm_math_models)\.jbl"),
+    re.compile(r"data/scores/(openllm_math|musr)(_models)?\.jbl"),
     "data/scores",
 )
 TASKS = {
@@ -86,11 +82,11 @@ TASKS = {
 
 
 def _leaderboard(folders: Sequence[Path], path: Path) -> None:
-    """Right and wrong answers of both benchmarks, by the same models in the same order."""
+    """Right and wrong answers of the models that ran both benchmarks."""
     (folder,) = folders
-    models = [str(name) for name in numbers(folder / "openllm_math_models.jbl")]
-    parts = []
+    parts, runs = [], []
     for name, tasks in TASKS.items():
+        models = _told_apart(numbers(folder / f"{name}_models.jbl"))
         part = np.asarray(numbers(folder / f"{name}.jbl"))
         if part.shape != (len(models), sum(tasks.values())):
             raise PublicError(
@@ -98,18 +94,27 @@ def _leaderboard(folders: Sequence[Path], path: Path) -> None:
                 f"{sum(tasks.values())} items"
             )
         parts.append(part.astype(np.uint8))
+        runs.append({model: row for row, model in enumerate(models)})
+    models = [model for model in runs[0] if all(model in run for run in runs)]
+    rows = [[run[model] for model in models] for run in runs]
     sizes = {task: size for tasks in TASKS.values() for task, size in tasks.items()}
-    seen: dict[str, int] = defaultdict(int)
-    for at, model in enumerate(models):  # some models are there twice
-        seen[model] += 1
-        models[at] = model if seen[model] == 1 else f"{model}#{seen[model]}"
     np.savez_compressed(
         path,
-        scores=np.hstack(parts),
+        scores=np.hstack([part[at] for part, at in zip(parts, rows, strict=True)]),
         models=np.array(models),
         items=np.array([f"{task}-{at}" for task, size in sizes.items() for at in range(size)]),
         tasks=np.repeat(list(sizes), list(sizes.values())),
     )
+
+
+def _told_apart(names: Sequence[Any]) -> list[str]:
+    """Number the further rows of a name: some models are there twice."""
+    seen: dict[str, int] = defaultdict(int)
+    models = []
+    for name in map(str, names):
+        seen[name] += 1
+        models.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return models
 
 
 # MMLU: option logits, and the right options by the questions' texts
@@ -137,22 +142,31 @@ RUN = re.compile(r"(.+)_mmlu_10k_(base|shared|task)_icl1")
 
 
 def _questions(answers: Path, exams: Path) -> list[tuple[int, str, str, str]]:
-    """Number, task, right letter and text of each question that the exams have exactly once."""
-    letters: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    """Number, task, right letter and text of each question that has one right letter in the exams.
+
+    A question of two tasks counts for the one that comes later. Texts are compared without their
+    line breaks, which the answers' file has not.
+    """
+    letters: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for file in sorted(exams.glob("*/*.csv")):
         task = file.stem.rpartition("_")[0]
         with file.open(encoding="utf-8", newline="") as lines:
             for question, *options, letter in csv.reader(lines):
                 right = options[LETTERS.index(letter)]
-                letters[question.strip(), right.strip()].add((task, letter))
+                letters[_words(question), _words(right)][letter] = task
     questions = []
     for row in json.loads((answers / "mmlu_10k_answers.json").read_text(encoding="utf-8")):
-        places = letters[row["question"].strip(), str(row["answer"]).strip()]
-        if len(places) == 1 and row["id"] not in EXAMPLES:
-            questions.append((int(row["id"]), *places.copy().pop(), row["question"]))
+        found = letters[_words(row["question"]), _words(str(row["answer"]))]
+        if len(found) == 1 and row["id"] not in EXAMPLES:
+            ((letter, task),) = found.items()
+            questions.append((int(row["id"]), task, letter, row["question"]))
     if not questions:
         raise PublicError("no question of mmlu_10k_answers.json is in the exams")
     return questions
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _mmlu(folders: Sequence[Path], path: Path) -> None:
@@ -172,7 +186,7 @@ def _mmlu(folders: Sequence[Path], path: Path) -> None:
     np.savez_compressed(
         path,
         scores=(whole.argmax(axis=2) == gold).astype(np.uint8),
-        probabilities=whole.astype(np.float16),
+        probabilities=whole,
         gold=gold,
         n_options=np.full(len(gold), len(LETTERS), dtype=np.int8),
         models=np.array(["|".join(run) for run in runs]),
@@ -184,14 +198,19 @@ def _mmlu(folders: Sequence[Path], path: Path) -> None:
     )
 
 
-def _probabilities(file: Path) -> FloatArray:
-    """Softmax over the options of each question, shape (questions, 6), by their numbers."""
+def _probabilities(file: Path) -> np.ndarray:
+    """Probabilities of each question's options, shape (questions, 6), by their numbers.
+
+    In half precision, logarithms too: rounded otherwise, other options are equally probable.
+    """
     rows = numbers(file)
     logits = np.full((1 + max(int(row["id"]) for row in rows), len(LETTERS)), np.nan)
     for row in rows:
         logits[int(row["id"])] = row["logits_options"]
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    logs = logits - logits.max(axis=1, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    powers = np.exp(logs.astype(np.float16).astype(np.float32))
+    return (powers / powers.sum(axis=1, keepdims=True)).astype(np.float16)
 
 
 def _with_texts(folders: Sequence[Path], path: Path) -> None:

@@ -161,19 +161,24 @@ def test_bento_s_data_are_built_from_the_authors_files(site, reproduce):
 
 
 def publish_pickles(site, tmp_path):
-    """Two benchmarks of three models; MMLU of a checkpoint with three prompts, twelve questions."""
+    """Two benchmarks of three models; MMLU of a checkpoint with three prompts, twelve questions.
+
+    As the authors' files are: MuSR has a model more, MMLU a question in two tasks and another with
+    two right letters, and a line break that the file of the answers has not.
+    """
     rng = np.random.default_rng(2)
 
     def dumped(value):
         joblib.dump(value, tmp_path / "value.jbl")
         return (tmp_path / "value.jbl").read_bytes()
 
-    answers = rng.integers(0, 2, (3, 1650)).astype(float)
+    answers = rng.integers(0, 2, (3, 1650))
     base = "data/scores"
     site.github["socialfoundations/benchmark-prediction"] = {
         f"{base}/openllm_math.jbl": dumped(answers[:, :894]),
-        f"{base}/musr.jbl": dumped(answers[:, 894:]),
         f"{base}/openllm_math_models.jbl": dumped(["a/x", "b/y", "a/x"]),
+        f"{base}/musr.jbl": dumped(np.insert(answers[:, 894:].astype(float), 1, 1.0, axis=0)),
+        f"{base}/musr_models.jbl": dumped(["a/x", "c/z", "b/y", "a/x"]),
         f"{base}/rte.jbl": b"unread",
     }
     logits = rng.normal(size=(3, 12, 6))
@@ -188,19 +193,22 @@ def publish_pickles(site, tmp_path):
     }
     questions = [{"id": at, "question": f"Which, {at}?", "answer": f"c{at}"} for at in range(12)]
     questions[11]["answer"] = "nowhere"
+    questions[10] = {"id": 10, "question": "Which, 10?  In short", "answer": "c 10"}
     site.github["alexandru-mihai-94/llm_uncertainty_estimation"] = {
         "llm-uncertainty-mwe/data/mmlu_10k_answers.json": json.dumps(questions).encode()
     }
     lines = [f'"Which, {at}?",a{at},b{at},c{at},d{at},C' for at in range(12)]
+    lines[10] = '"Which, 10?\n In short",a10,b10,"c\n10",d10,C'
     site.github["chujiezheng/LLM-MCQ-Bias"] = {
         "code/data_mmlu/test/law_test.csv": "\n".join(lines[:6]).encode(),
         "code/data_mmlu/dev/art_dev.csv": "\n".join(lines[6:]).encode(),
+        "code/data_mmlu/test/zoo_test.csv": f'{lines[4]}\n"Which, 6?",c6,,,,A'.encode(),
     }
-    return answers, logits
+    return answers, logits, questions
 
 
 def test_tables_are_built_from_the_authors_pickles(site, reproduce, tmp_path):
-    answers, logits = publish_pickles(site, tmp_path)
+    answers, logits, questions = publish_pickles(site, tmp_path)
     from papers.public import Tables
 
     tables = Tables(Path("tables"))
@@ -215,17 +223,17 @@ def test_tables_are_built_from_the_authors_pickles(site, reproduce, tmp_path):
     assert [*scores.item_ids[[0, 132, 1649]]] == [
         *("math_geometry_hard-0", "math_intermediate_algebra_hard-0", "musr_team_allocation-249")
     ]
-    asked = [0, 2, 4, 6, 8, 10]  # neither examples of the prompts nor without a right answer
+    asked = [0, 2, 4, 8, 10]  # not examples of the prompts, and with one right letter
     mmlu = fewbench.load_scores("tables/llmub_mmlu.npz")
     assert list(mmlu.model_ids) == ["Net-7b|base|base", "Net-7b|base|task", "Net-7b|chat_v1|base"]
     assert list(mmlu.item_ids) == [f"mmlu10k-{at}" for at in asked]
-    assert [mmlu.tasks[at] for at in mmlu.task_of] == ["law"] * 3 + ["art"] * 3
+    assert [mmlu.tasks[at] for at in mmlu.task_of] == ["law", "law", "zoo", "art", "art"]
     np.testing.assert_array_equal(mmlu.values, logits[:, asked].argmax(axis=2) == 2)
     powers = np.exp(logits[:, asked])
     chances = np.stack(list(mmlu.probabilities.by_model()))
     np.testing.assert_allclose(chances, powers / powers.sum(axis=2, keepdims=True), atol=1e-3)
     text = fewbench.load_scores("tables/mmlu_text.parquet")
-    assert text.items["text"].tolist() == [f"Which, {at}?" for at in asked]
+    assert text.items["text"].tolist() == [questions[at]["question"] for at in asked]
 
 
 class Harmful:
