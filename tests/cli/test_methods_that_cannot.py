@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import fewbench
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
@@ -117,5 +118,6 @@ def test_no_method_is_told_to_use_itself():
         session = find_method(name).start(scores, 5, 0, ["new"])
         (note,) = session.subset.notes
         assert instead in note
+        assert fewbench.Evaluation(scores, name, 5, ["new"]).notes == (note,)  # not in silence
         selector = find_method(name).describe().partition("(")[0].partition("+")[0]
         assert selector not in note.lower().split("use ")[1]
