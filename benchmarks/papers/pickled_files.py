@@ -1,4 +1,4 @@
-"""Tables built from authors' pickles, of which nothing is executed: only numbers and text are read."""
+"""Tables built from authors' pickles: only numbers and text are read, nothing is executed."""
 
 import csv
 import json

@@ -203,12 +203,13 @@ ON_GSM8K = "TailoredBench on GSM8K, the paper's sources and targets"
 def reductions(record: Mapping[str, str]) -> str:
     """How much lower the error is than the best baseline's, printed and measured."""
     lines = ["| error less, % | 20 | 25 | 30 | 35 | 40 | mean |", "|---" * 7 + "|"]
-    printed = []
+    printed, sums = [], np.zeros(2)
     for benchmark, methods in TABLE_6.items():
         error = {method: np.array(figures[1]) for method, figures in methods.items()}
         own = error.pop("tailored")
         best = np.min(list(error.values()), axis=0)
         printed.append(100 * (1 - own / best))
+        sums += own.sum(), best.sum()
         lines.append(_reduced(f"{benchmark}, paper", printed[-1]))
     lines.append(_reduced("mean of five, paper", np.mean(printed, axis=0)))
     ours = {name: _measured(record[ON_GSM8K], name) for name in ("tailored", "gp-irt-random")}
@@ -217,7 +218,8 @@ def reductions(record: Mapping[str, str]) -> str:
     return (
         "From the printed errors of Table 6, and from those of the first table. The baseline is "
         "the best one printed at each number of items; on GSM8K it is gp-IRT of random items. "
-        "The paper's abstract says 31.4 %.\n\n" + "\n".join(lines)
+        "The paper's abstract says 31.4 %. One less the ratio of the errors' sums, over the 25 "
+        f"rounded cells of Table 6, is {1 - sums[0] / sums[1]:.1%}.\n\n" + "\n".join(lines)
     )
 
 

@@ -40,13 +40,12 @@ def fit(ok, path, name):
 
 
 def test_an_extra_that_is_not_installed(ok, cli, saved, without, tmp_path):
-    without("ot", "bm25s")
+    without("ot")
     path = saved()
     listed = {row["name"]: row["cannot"] for row in json.loads(ok("methods", "--json"))}
     assert listed["collaborative"] == (
         "POT is not installed (hint: pip install 'fewbench[transport]')"
     )
-    assert "fewbench[text]" in listed["bm25-sim"]
     assert listed["collaborative-no-transport"] is None
     assert listed["collaborative-low-rank"] is None
     assert "These cannot run here" in ok("methods")
