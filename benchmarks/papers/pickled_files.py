@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from joblib.numpy_pickle import NumpyArrayWrapper, NumpyUnpickler
 
+from fewbench._names import some
 from fewbench.errors import PublicError
 from fewbench.public import load_scores
 from fewbench.scores import save_scores
@@ -115,6 +116,33 @@ def _told_apart(names: Sequence[Any]) -> list[str]:
         seen[name] += 1
         models.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
     return models
+
+
+# ARC Challenge: the models that TailoredBench names
+
+ARC = Repository(
+    PREDICTION.name, re.compile(r"data/scores/arc_challenge(_models)?\.jbl"), "data/scores"
+)
+ARC_NAMES = Path(__file__).parent / "models/arc.txt"
+
+
+def _arc(folders: Sequence[Path], path: Path) -> None:
+    """Right and wrong answers of the named models; the list has no organizations."""
+    (folder,) = folders
+    values = np.asarray(numbers(folder / "arc_challenge.jbl"))
+    row_of: dict[str, int] = {}
+    for row, model in enumerate(numbers(folder / "arc_challenge_models.jbl")):
+        row_of.setdefault(model.rpartition("/")[2], row)  # the second rows of models are equal
+    models = ARC_NAMES.read_text(encoding="utf-8").splitlines()
+    if lacking := [model for model in models if model not in row_of]:
+        raise PublicError(f"arc_challenge.jbl lacks {some(lacking)}")
+    np.savez_compressed(
+        path,
+        scores=values[[row_of[model] for model in models]].astype(np.uint8),
+        models=np.array(models),
+        items=np.array([f"arc-{at}" for at in range(values.shape[1])]),
+        tasks=np.repeat("arc_challenge", values.shape[1]),
+    )
 
 
 # MMLU: option logits, and the right options by the questions' texts
@@ -224,6 +252,7 @@ def _with_texts(folders: Sequence[Path], path: Path) -> None:
 
 
 BUILT = {
+    "arc_153.npz": Built((ARC,), _arc),
     "openllm2_math_musr.npz": Built((PREDICTION,), _leaderboard),
     "llmub_mmlu.npz": Built(MMLU, _mmlu),
     "mmlu_text.parquet": Built(MMLU, _with_texts),

@@ -77,7 +77,7 @@ def test_a_paper_s_table_is_fetched_run_and_resumed(site, reproduce):
     assert "date" in scores.models
     page = Path("out/disco.md").read_text(encoding="utf-8")
     assert "| `disco-pds-rf` | paper | 1.00 |\n|  | fewbench | " in page
-    assert "fewbench compare FOLDER/winogrande.parquet -m 'random,gp-irt-random," in page
+    assert "fewbench compare FOLDER/winogrande.parquet -m random,gp-irt-random," in page
     before = site.paths("/resolve/")
     again = reproduce(*words)
     outcomes = [line.partition(" (")[0] for line in again if ".parquet:" not in line]
@@ -112,7 +112,8 @@ def test_without_a_network_each_site_is_asked_once(reproduce, monkeypatch, words
 
         assert len(lines) == sum(len(paper.sections) for paper in PAPERS.values())
         assert [line.split(" (")[0] for line in lines if ": not run: " not in line] == [
-            "disco: DISCO's costs, computed"
+            "disco: DISCO's costs, computed",
+            "bento: The printed scores",
         ]
         assert "check the network and run the command again" in lines[0]
 
@@ -179,6 +180,8 @@ def publish_pickles(site, tmp_path):
         f"{base}/openllm_math_models.jbl": dumped(["a/x", "b/y", "a/x"]),
         f"{base}/musr.jbl": dumped(np.insert(answers[:, 894:].astype(float), 1, 1.0, axis=0)),
         f"{base}/musr_models.jbl": dumped(["a/x", "c/z", "b/y", "a/x"]),
+        f"{base}/arc_challenge.jbl": dumped(np.array([[0.0, 1], [1, 1], [0, 1], [1, 0]])),
+        f"{base}/arc_challenge_models.jbl": dumped(["a/x", "b/y", "a/x", "c/z"]),
         f"{base}/rte.jbl": b"unread",
     }
     logits = rng.normal(size=(3, 12, 6))
@@ -207,13 +210,22 @@ def publish_pickles(site, tmp_path):
     return answers, logits, questions
 
 
-def test_tables_are_built_from_the_authors_pickles(site, reproduce, tmp_path):
+def test_tables_are_built_from_the_authors_pickles(site, reproduce, tmp_path, monkeypatch):
     answers, logits, questions = publish_pickles(site, tmp_path)
+    from papers import pickled_files
     from papers.public import Tables
 
+    monkeypatch.setattr(pickled_files, "ARC_NAMES", tmp_path / "arc.txt")
+    (tmp_path / "arc.txt").write_text("z\nx\n")
     tables = Tables(Path("tables"))
     files = ["openllm2_math_musr.npz", "llmub_mmlu.npz", "mmlu_text.parquet"]
-    assert (len(list(tables.fetch(files))), tables.reasons) == (3, {})
+    files += ["arc_153.npz", "bento/mmlu_texts.json"]
+    assert (len(list(tables.fetch(files))), tables.reasons) == (5, {})
+    arc = fewbench.load_scores("tables/arc_153.npz")
+    assert (list(arc.model_ids), arc.values.tolist()) == (["z", "x"], [[1, 0], [0, 1]])
+    texts = json.loads(Path("tables/bento/mmlu_texts.json").read_text())
+    assert list(texts) == ["law", "zoo"]  # of the test questions, in all their cells
+    assert texts["zoo"].split("\n")[:6] == ["Which, 4?", "a4", "b4", "c4", "d4", "C"]
     lines = reproduce("--paper", "collaborative", "--only", "Figure 7")
     title = "collaborative: Distance of texts and distance of scores (Figure 7)"
     assert [line.startswith(f"{title} (") for line in lines] == [True]
