@@ -16,7 +16,7 @@ from fewbench.study import SplitSettings, make_split
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Kind
 from fewbench.uncertainty.replay import replay
-from papers.disco_theory import EUCLIDEAN, THEORY
+from papers.disco_theory import ESTIMATES, EUCLIDEAN, THEORY, authors_estimates
 from papers.methods import find
 from papers.record import (
     MAE,
@@ -493,6 +493,11 @@ SECTIONS: tuple[Section, ...] = (
     *(table_1(at, file) for at, file in enumerate(BENCHMARKS)),
     *map(metabench, BENCHMARKS),
     *LEADERBOARD,
+    Study(
+        "DISCO's Table 1 by the authors' estimates",
+        (ESTIMATES,),
+        lambda at: authors_estimates(at, TABLE_1),
+    ),
     Study("DISCO's factors on MMLU", (MMLU,), by_factors),
     Study("DISCO's factors on MMLU, UMAP", (MMLU,), by_umap),
     Study("DISCO by number of items on MMLU (Figure 5)", (MMLU,), by_items),

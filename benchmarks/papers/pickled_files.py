@@ -145,6 +145,61 @@ def _arc(folders: Sequence[Path], path: Path) -> None:
     )
 
 
+# DISCO: the authors' estimates of 40 dated targets
+
+DISCO = Repository(
+    "arubique/disco-public",
+    re.compile(
+        r"results/(accs|results)_((arc|hellaswag|winogrande)_split-noniid_iterations-5"
+        r"_disagreement_best|mmlu_fields_split-noniid_iterations-5_disagreement_compare_with_irt)"
+        r"_?\d+\.pickle"
+    ),
+    "results",
+)
+DISCO_ITEMS = 100
+
+
+def _disco(folders: Sequence[Path], path: Path) -> None:
+    """Estimates of each benchmark, by 100 items: methods × targets × runs, and full scores.
+
+    The files have estimates and their absolute errors; a target's full score is the number that
+    has these errors from all estimates.
+    """
+    (folder,) = folders
+    arrays: dict[str, np.ndarray] = {}
+    for benchmark in ("mmlu_fields", "hellaswag", "winogrande", "arc"):
+        said, off = (
+            numbers(next(folder.glob(f"{kind}_{benchmark}_split-noniid*.pickle")))
+            for kind in ("accs", "results")
+        )
+        methods = [
+            name for name, one in next(iter(said.values()))[DISCO_ITEMS].items() if _runs(one)
+        ]
+        estimates, errors = (
+            np.array([[_runs(of[at][DISCO_ITEMS][name]) for at in of] for name in methods])
+            for of in (said, off)
+        )
+        full = []
+        for own, own_errors in zip(
+            np.moveaxis(estimates, 1, 0), np.moveaxis(errors, 1, 0), strict=True
+        ):
+            apart = own.flat[0] + own_errors.flat[0] * np.array([-1, 1])
+            full.append(
+                min(apart, key=lambda score: np.abs(np.abs(own - score) - own_errors).max())
+            )
+        if np.abs(np.abs(estimates - np.array(full)[:, None]) - errors).max() > 1e-9:
+            raise PublicError(f"{benchmark}: the errors are not those of the estimates")
+        arrays |= {f"{benchmark}_methods": np.array(methods), f"{benchmark}_estimates": estimates}
+        arrays[f"{benchmark}_full"] = np.array(full)
+    np.savez_compressed(path, **arrays)
+
+
+def _runs(one: dict[str, Any]) -> list[float]:
+    """Return a method's values of five runs, or nothing if it has another number."""
+    (values,) = one.values()
+    return [float(value) for value in values] if np.shape(values) == (5,) else []
+
+
 # MMLU: option logits, and the right options by the questions' texts
 
 MMLU = (
@@ -253,6 +308,7 @@ def _with_texts(folders: Sequence[Path], path: Path) -> None:
 
 BUILT = {
     "arc_153.npz": Built((ARC,), _arc),
+    "disco_estimates.npz": Built((DISCO,), _disco),
     "openllm2_math_musr.npz": Built((PREDICTION,), _leaderboard),
     "llmub_mmlu.npz": Built(MMLU, _mmlu),
     "mmlu_text.parquet": Built(MMLU, _with_texts),

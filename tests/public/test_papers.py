@@ -161,6 +161,33 @@ def test_bento_s_data_are_built_from_the_authors_files(site, reproduce):
         assert file["task_index"].tolist() == [0, 0, 1, 1, 2, 2]
 
 
+def test_disco_s_full_scores_follow_from_estimates_and_errors(reproduce, tmp_path):
+    """Two targets, two methods and one of another number of runs; the files' layout is DISCO's."""
+    from papers.pickled_files import _disco
+
+    full = {0: 0.5, 1: 0.75}
+    runs = {"random_naive": [0.4, 0.6, 0.5, 0.7, 0.55], "random_KNN": [0.8, 0.7, 0.6, 0.5, 0.9]}
+    for kind in ("accs", "results"):
+        for benchmark in ("mmlu_fields", "hellaswag", "winogrande", "arc"):
+            of = {
+                at: {
+                    100: {
+                        name: {benchmark: [x if kind == "accs" else abs(x - score) for x in values]}
+                        for name, values in runs.items()
+                    }
+                    | {"mean_train_score": {benchmark: 0.5}}
+                }
+                for at, score in full.items()
+            }
+            file = f"{kind}_{benchmark}_split-noniid_iterations-5_disagreement_best_1.pickle"
+            (tmp_path / file).write_bytes(pickle.dumps(of))
+    _disco([tmp_path], tmp_path / "found.npz")
+    with np.load(tmp_path / "found.npz") as found:
+        assert found["arc_methods"].tolist() == list(runs)
+        assert found["arc_full"] == pytest.approx([0.5, 0.75])
+        assert found["arc_estimates"].tolist() == [[values] * 2 for values in runs.values()]
+
+
 def publish_pickles(site, tmp_path):
     """Two benchmarks of three models; MMLU of a checkpoint with three prompts, twelve questions.
 
