@@ -200,7 +200,7 @@ def sim_and_others(context: Context) -> str:
 
 
 def sim_and_texts(context: Context) -> str:
-    """Where BM25-sim has another error than BenTo-sim, counted over models."""
+    """Where the errors of BM25 and of BenTo-sim differ, counted over models."""
     rows, texts = [], texts_of_tasks(context)
     for title, results, matrix in both_tables(context):
         by_text = of_texts(texts, matrix.names, matrix.sizes)

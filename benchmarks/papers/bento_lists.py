@@ -105,7 +105,7 @@ def of_readme(_: Context) -> str:
     return (
         "From the scores of BenTo-le's tasks in the readme of the authors' repository; the paper "
         "prints an NRMSE of .029 for MMLU. Eq. 7 has no square in the sum below the line. Without "
-        "it NRMSE is no share of the scores.\n\n"
+        "it NRMSE depends on the scale of the scores.\n\n"
         + table_of("NRMSE", ["with the square", "Eq. 7 as printed"], rows)
     )
 

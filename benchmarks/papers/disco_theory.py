@@ -213,7 +213,7 @@ def authors_estimates(context: Context, printed: TableOne) -> str:
         "The authors' repository has its methods' estimates of the 40 newest models by 100 items, "
         "in five runs. Error (pp) / Spearman correlation. The variants of high disagreement are "
         "eight: of all source models, 2, 10 or 100, stratified or not; the error and the "
-        "correlation of the best are chosen apart, on the targets. Of MMLU, the file with one "
+        "correlation of the best are chosen apart, on the targets. For MMLU, the file with one "
         "variant is small enough to be had, of 100 source models.\n\n"
         "| | " + " | ".join(f"{name}, paper | authors' file" for name in found) + " |\n"
         + "|---" * (1 + 2 * len(found)) + "|\n" + "\n".join(lines)

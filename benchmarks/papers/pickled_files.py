@@ -195,7 +195,7 @@ def _disco(folders: Sequence[Path], path: Path) -> None:
 
 
 def _runs(one: dict[str, Any]) -> list[float]:
-    """Return a method's values of five runs, or nothing if it has another number."""
+    """Return a method's values of five runs, or nothing if it has more or fewer."""
     (values,) = one.values()
     return [float(value) for value in values] if np.shape(values) == (5,) else []
 

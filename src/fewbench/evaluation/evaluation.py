@@ -137,8 +137,8 @@ class Evaluation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which method `auto` chose, and what it says of its items; models not used as sources;
-        whether the method has changed.
+        """Which method `auto` chose; notes on the chosen items; models not used as sources; whether
+        the method has changed.
 
         Models whose `role` is target are not source models. For an evaluation that was opened, the
         folder has the reason of the choice.
