@@ -16,7 +16,8 @@ from fewbench.study import SplitSettings, make_split
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Kind
 from fewbench.uncertainty.replay import replay
-from papers.disco_theory import ESTIMATES, EUCLIDEAN, THEORY, authors_estimates
+from papers.disco_estimates import ESTIMATES, authors_estimates
+from papers.disco_theory import EUCLIDEAN, THEORY
 from papers.methods import find
 from papers.record import (
     MAE,
@@ -146,7 +147,8 @@ def by_factors(context: Context, factors: tuple[Factor, ...] = FACTORS) -> str:
         kind: run(scores, scores, methods, SplitSettings(kind), context.workers) for kind in SPLITS
     }
     lines = [
-        f"102 runs of 25 checkpoints, 9,969 questions with option probabilities, {ITEMS} items, "
+        f"{scores.n_models} runs of {scores.models['family'].nunique()} checkpoints, "
+        f"{scores.n_items:,} questions with option probabilities, {ITEMS} items, "
         f"{REPEATS} divisions: whole checkpoints are targets, or runs, so that near copies of them "
         "are source models. The paper's figures (Table 2) are of other models: 382 source models, "
         "divided by date. Components are at most as many as source models less 1, about 74. A "
