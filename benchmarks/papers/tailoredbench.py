@@ -34,6 +34,7 @@ from papers.record import (
     without_duplicates,
 )
 from papers.tailored_tables import (
+    ARC,
     BENCHMARKS,
     FEW,
     MORE,
@@ -353,6 +354,7 @@ SECTIONS = (
         (TAU, MAE),
     ),
     REDUCTIONS,
+    ARC,
     Study("Why AnchorPoints has less error than printed", ("gsm8k_150.npz",), searches),
     Table(
         "TailoredBench on GSM8K, models divided anew at random",

@@ -167,7 +167,7 @@ def test_bm25_between_development_questions_is_no_better_than_chance(transfer, r
     matrix = of_texts(said, transfer.tasks, transfer.n_questions)
     chosen = read_chooser("bm25-sim").order(matrix, 3, 0).tasks
     found = judge(results, chosen)
-    assert found.nrmse == pytest.approx(0.118, abs=6e-4)
+    assert found.nrmse == pytest.approx(0.144, abs=6e-4)
     assert found.random_tasks.percentile > 0.4
 
 

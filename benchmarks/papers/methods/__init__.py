@@ -19,7 +19,7 @@ from fewbench_papers.disco.regressors import Forest
 from fewbench_papers.tailoredbench.tailored import Tailored
 from papers.methods.assessor import GenericAssessor
 from papers.methods.bento import MatchedSim, MedoidTasks, among_tasks
-from papers.methods.disco import MLP, UMAP, Boosting, Lasso
+from papers.methods.disco import MLP, UMAP, Boosting, Lasso, ScoreAnchors
 from papers.methods.flash_helm import FlashHelm
 from papers.methods.semantic import Semantic
 from papers.methods.sort_and_search import SortedItems, Threshold
@@ -63,6 +63,7 @@ METHODS: dict[str, Method] = {
         _named(among_tasks(MatchedSim()), AnchorRatio(), "alike-tasks-matched"),
         _named(among_tasks(BentoLe()), Mean(), "alike-tasks-le"),
         _named(among_tasks(MedoidTasks()), Mean(), "task-medoids"),
+        _named(ScoreAnchors(), find_method("gp-irt-anchor").predictor, "gp-irt-anchor-corr"),
         _disco(Forest(), UMAP(8)),
         _disco(Forest(), UMAP(64)),
         _disco(MLP()),

@@ -34,7 +34,7 @@ from fewbench.uncertainty.replay import Replay, replay, replays
 PACKAGE = Path(__file__).parents[1]
 _LATEST: WeakKeyDictionary[Scores, "_Sources"] = WeakKeyDictionary()
 """The sources of the latest cell of a table that shares fits."""
-LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT", "bm25s"]
+LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,5 @@
 """What tasks are compared by, and how similar they are (BenTo, Eq. 2-4 and 6)."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fewbench.errors import MethodError, MissingExtraError
+from fewbench.errors import MethodError
 from fewbench.methods.needs import item_texts
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
@@ -131,43 +130,41 @@ def column_groups(rows: FloatArray, families: tuple[str, ...] = ()) -> IntArray:
     return np.asarray(np.argsort(np.argsort(first))[group_of], dtype=np.intp)
 
 
-BLOCK = 4096  # words at a time
-WORD = re.compile(r"\w+")
+K1, B, FLOOR = 1.5, 0.75, 0.25
+"""Constants of BM25; a word of most texts counts this share of the mean weight of a word."""
 
 
 def bm25(texts: Sequence[str]) -> FloatArray:
-    """Return the BM25 score of each text for all words of each other, shape (texts, texts).
+    """Return the BM25 score of each other text for all words of each text, shape (texts, texts).
 
-    Entry [i, j] scores text i for the words of text j, with repetitions (Robertson & Zaragoza
-    2009; k1 = 1.5, b = 0.75). There is one text per task: its instruction, questions and answers.
-
-    Raises MissingExtraError if bm25s is not installed.
+    Entry [i, j] scores text j for the words of text i, with repetitions: Okapi BM25 (Robertson &
+    Zaragoza 2009) as in BenTo's program. Words are what spaces separate. There is one text per
+    task: its instruction, questions and answers.
 
     Raises MethodError if a text has no words.
+
+    >>> bm25(["sea salt", "salt and sand", "sand castles", "moon"]).round(2)[0].tolist()
+    [0.85, 0.0, 0.0, 0.0]
     """
-    try:
-        import bm25s
-        from scipy.sparse import csr_array
-    except ImportError as error:
-        raise MissingExtraError(
-            "comparing texts by BM25 needs bm25s", hint="pip install 'fewbench[text]'"
-        ) from error
-    words = [WORD.findall(text.lower()) for text in texts]
-    if empty := [str(i + 1) for i, scores in enumerate(words) if not scores]:
+    from scipy.sparse import csr_array
+
+    words = [text.split() for text in texts]
+    if empty := [str(i + 1) for i, of_text in enumerate(words) if not of_text]:
         raise MethodError(f"a task's text has no words: the {some(empty)}. of {len(texts)}")
-    ids = {word: i for i, word in enumerate(sorted({word for scores in words for word in scores}))}
-    at = [[i, ids[word]] for i, of_text in enumerate(words) for word in of_text]
-    of_text, of_word = np.array(at).T
-    counts = csr_array((np.ones(len(at)), (of_text, of_word)), (len(texts), len(ids)))
-    engine = bm25s.BM25(k1=1.5, b=0.75)
-    engine.index(words, show_progress=False)
-    # A word's worth in every text, looked up once; a query adds them up.
-    scores = np.zeros((len(texts), len(texts)))
-    all_words = list(ids)
-    for start in range(0, len(ids), BLOCK):
-        worth = np.array([engine.get_scores([word]) for word in all_words[start : start + BLOCK]])
-        scores += counts[:, start : start + BLOCK] @ worth
-    return np.ascontiguousarray(scores.T)
+    ids = {
+        word: i for i, word in enumerate(sorted({word for of_text in words for word in of_text}))
+    }
+    lengths = np.array([len(of_text) for of_text in words])
+    column = np.array([ids[word] for of_text in words for word in of_text])
+    row = np.repeat(np.arange(len(words)), lengths)
+    counts = csr_array((np.ones(len(row)), (row, column)), (len(words), len(ids)))
+    found = np.bincount(counts.indices, minlength=len(ids))  # in how many texts
+    weight = np.log(len(words) - found + 0.5) - np.log(found + 0.5)
+    weight = np.where(weight < 0, FLOOR * weight.mean(), weight)
+    scale = np.repeat(K1 * (1 - B + B * lengths / lengths.mean()), np.diff(counts.indptr))
+    worth = counts.copy()
+    worth.data = weight[counts.indices] * counts.data * (K1 + 1) / (counts.data + scale)
+    return np.asarray((counts @ worth.T).toarray(), dtype=np.float64)
 
 
 def of_texts(texts: Mapping[str, str], names: Sequence[str], sizes: IntArray) -> TaskMatrix:

@@ -90,10 +90,8 @@ class WithinTasks:
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """The packages that compare texts, and those of the selector inside."""
-        by_text = self.settings.matrix == "text" and self.chooser.compares
-        extras = (Extra("text", "bm25s", "bm25s"),) if by_text else ()
-        return (*extras, *extras_of(self.inside))
+        """Those of the selector inside."""
+        return extras_of(self.inside)
 
     def describe(self) -> str:
         """Return the parts as the command line writes them, and a hash of the file's content."""

@@ -36,9 +36,10 @@ from fewbench_papers.algorithms.completion.low_rank import LowRank, fit_low_rank
 class Collaborative(Method):
     """Items chosen for each target in rounds; similar items predict the others.
 
-    The paper gives no setting values and finds the errors robust to them. Cross-validation over
-    sources chose the defaults (benchmarks/tune_collaborative.py). Randomness only breaks ties
-    between equally important items.
+    The paper gives two values, 20 items per task and the three most similar items, and draws errors
+    over the others (Figure 9) without numbers. It finds the errors robust to them; on MATH-hard and
+    MuSR, `alpha` and `low_importance` change them. Cross-validation over sources chose the defaults
+    (benchmarks/tune_collaborative.py). Randomness only breaks ties between equally important items.
 
     - `similar_sources`: |S|: number of sources most similar to the target (cosine of the answers to
       a task's items).

@@ -59,7 +59,7 @@ class Tailored(Method):
     def needs(self) -> tuple[Need, ...]:
         """Enough sources, and option probabilities if models are compared by them."""
         some = Need("independent sources", 20, "few sources distinguish few items")
-        return (some, *needs_for(self.values))
+        return (some, *needs_for(self.values, of_targets=True))
 
     @property
     def targets_apart(self) -> bool:

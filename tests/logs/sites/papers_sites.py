@@ -19,7 +19,8 @@ TASKS = list(json.loads(TEXTS.read_text(encoding="utf-8")))
 
 def publish(site):
     """Fill a site with all that `reproduce.py --get` fetches."""
-    for part in (leaderboard, tailoredbench, helm, mmlu_pro, bento, open_llm_2, mmlu_logits):
+    parts = (leaderboard, tailoredbench, helm, mmlu_pro, bento, open_llm_2, disco, mmlu_logits)
+    for part in parts:
         part(site, np.random.default_rng(0))
 
 
@@ -168,11 +169,42 @@ def open_llm_2(site, rng):
     """MATH and MuSR, 60 models of six families."""
     answers = (margins(rng, 60, 1650) > 0).astype(float)
     names = [f"lab/{FAMILIES[m % len(FAMILIES)]}{m}" for m in range(len(answers))]
-    tables = {"openllm_math": answers[:, :894], "musr": answers[:, 894:]}
+    more = (margins(rng, 1, 756) > 0).astype(float)
+    tables = {"openllm_math": answers[:, :894], "musr": np.vstack([more, answers[:, 894:]])}
+    lists = {"openllm_math_models": names, "musr_models": ["lab/other", *names]}
+    named = (PAPERS / "models/arc.txt").read_text(encoding="utf-8").splitlines()
+    tables["arc_challenge"] = (margins(rng, len(named), 110) > 0).astype(float)
+    lists["arc_challenge_models"] = [f"lab/{name}" for name in named]
     site.github["socialfoundations/benchmark-prediction"] = {
         f"data/scores/{name}.jbl": dumped(joblib.dump, values)
-        for name, values in {**tables, "openllm_math_models": names}.items()
+        for name, values in {**tables, **lists}.items()
     }
+
+
+def disco(site, rng):
+    """Estimates of eight targets and their errors, five runs of each method."""
+    kinds = [f"high-disagreement{some}" for some in ("", "@2", "+nonstratified")]
+    methods = ["random_naive", "random_Ridge_10"]
+    methods += [f"{kind}_gpirt" for kind in ("random", "anchor", "anchor-irt")]
+    methods += [
+        f"{kind}_{regressor}"
+        for kind in ("random", *kinds)
+        for regressor in ("KNN", "RandomForestRegressor_100")
+    ]
+    published = {}
+    for benchmark in ("mmlu_fields", "hellaswag", "winogrande", "arc"):
+        full, ends = rng.uniform(0.3, 0.8, 8), "compare_with_irt70"
+        ends = ends if benchmark == "mmlu_fields" else "best_64"
+        said = {name: full[:, None] + rng.normal(0, 0.02, (8, 5)) for name in methods}
+        off = {name: np.abs(one - full[:, None]) for name, one in said.items()}
+        for kind, values in (("accs", said), ("results", off)):
+            of = {
+                at: {100: {name: {benchmark: one[at].tolist()} for name, one in values.items()}}
+                for at in range(8)
+            }
+            name = f"{kind}_{benchmark}_split-noniid_iterations-5_disagreement_{ends}.pickle"
+            published[f"results/{name}"] = pickle.dumps(of)
+    site.github["arubique/disco-public"] = published
 
 
 def mmlu_logits(site, rng):

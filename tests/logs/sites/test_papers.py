@@ -77,7 +77,7 @@ def test_a_paper_s_table_is_fetched_run_and_resumed(site, reproduce):
     assert "date" in scores.models
     page = Path("out/disco.md").read_text(encoding="utf-8")
     assert "| `disco-pds-rf` | paper | 1.00 |\n|  | fewbench | " in page
-    assert "fewbench compare FOLDER/winogrande.parquet -m 'random,gp-irt-random," in page
+    assert "fewbench compare FOLDER/winogrande.parquet -m random,gp-irt-random," in page
     before = site.paths("/resolve/")
     again = reproduce(*words)
     outcomes = [line.partition(" (")[0] for line in again if ".parquet:" not in line]
@@ -112,7 +112,8 @@ def test_without_a_network_each_site_is_asked_once(reproduce, monkeypatch, words
 
         assert len(lines) == sum(len(paper.sections) for paper in PAPERS.values())
         assert [line.split(" (")[0] for line in lines if ": not run: " not in line] == [
-            "disco: DISCO's costs, computed"
+            "disco: DISCO's costs, computed",
+            "bento: The printed scores",
         ]
         assert "check the network and run the command again" in lines[0]
 
@@ -160,20 +161,54 @@ def test_bento_s_data_are_built_from_the_authors_files(site, reproduce):
         assert file["task_index"].tolist() == [0, 0, 1, 1, 2, 2]
 
 
+def test_disco_s_full_scores_follow_from_estimates_and_errors(reproduce, tmp_path):
+    """Two targets, two methods and one of another number of runs; the files' layout is DISCO's."""
+    from papers.pickled_files import _disco
+
+    full = {0: 0.5, 1: 0.75}
+    runs = {"random_naive": [0.4, 0.6, 0.5, 0.7, 0.55], "random_KNN": [0.8, 0.7, 0.6, 0.5, 0.9]}
+    for kind in ("accs", "results"):
+        for benchmark in ("mmlu_fields", "hellaswag", "winogrande", "arc"):
+            of = {
+                at: {
+                    100: {
+                        name: {benchmark: [x if kind == "accs" else abs(x - score) for x in values]}
+                        for name, values in runs.items()
+                    }
+                    | {"mean_train_score": {benchmark: 0.5}}
+                }
+                for at, score in full.items()
+            }
+            file = f"{kind}_{benchmark}_split-noniid_iterations-5_disagreement_best_1.pickle"
+            (tmp_path / file).write_bytes(pickle.dumps(of))
+    _disco([tmp_path], tmp_path / "found.npz")
+    with np.load(tmp_path / "found.npz") as found:
+        assert found["arc_methods"].tolist() == list(runs)
+        assert found["arc_full"] == pytest.approx([0.5, 0.75])
+        assert found["arc_estimates"].tolist() == [[values] * 2 for values in runs.values()]
+
+
 def publish_pickles(site, tmp_path):
-    """Two benchmarks of three models; MMLU of a checkpoint with three prompts, twelve questions."""
+    """Two benchmarks of three models; MMLU of a checkpoint with three prompts, twelve questions.
+
+    As the authors' files are: MuSR has a model more, MMLU a question in two tasks and another with
+    two right letters, and a line break that the file of the answers has not.
+    """
     rng = np.random.default_rng(2)
 
     def dumped(value):
         joblib.dump(value, tmp_path / "value.jbl")
         return (tmp_path / "value.jbl").read_bytes()
 
-    answers = rng.integers(0, 2, (3, 1650)).astype(float)
+    answers = rng.integers(0, 2, (3, 1650))
     base = "data/scores"
     site.github["socialfoundations/benchmark-prediction"] = {
         f"{base}/openllm_math.jbl": dumped(answers[:, :894]),
-        f"{base}/musr.jbl": dumped(answers[:, 894:]),
         f"{base}/openllm_math_models.jbl": dumped(["a/x", "b/y", "a/x"]),
+        f"{base}/musr.jbl": dumped(np.insert(answers[:, 894:].astype(float), 1, 1.0, axis=0)),
+        f"{base}/musr_models.jbl": dumped(["a/x", "c/z", "b/y", "a/x"]),
+        f"{base}/arc_challenge.jbl": dumped(np.array([[0.0, 1], [1, 1], [0, 1], [1, 0]])),
+        f"{base}/arc_challenge_models.jbl": dumped(["a/x", "b/y", "a/x", "c/z"]),
         f"{base}/rte.jbl": b"unread",
     }
     logits = rng.normal(size=(3, 12, 6))
@@ -188,24 +223,36 @@ def publish_pickles(site, tmp_path):
     }
     questions = [{"id": at, "question": f"Which, {at}?", "answer": f"c{at}"} for at in range(12)]
     questions[11]["answer"] = "nowhere"
+    questions[10] = {"id": 10, "question": "Which, 10?  In short", "answer": "c 10"}
     site.github["alexandru-mihai-94/llm_uncertainty_estimation"] = {
         "llm-uncertainty-mwe/data/mmlu_10k_answers.json": json.dumps(questions).encode()
     }
     lines = [f'"Which, {at}?",a{at},b{at},c{at},d{at},C' for at in range(12)]
+    lines[10] = '"Which, 10?\n In short",a10,b10,"c\n10",d10,C'
     site.github["chujiezheng/LLM-MCQ-Bias"] = {
         "code/data_mmlu/test/law_test.csv": "\n".join(lines[:6]).encode(),
         "code/data_mmlu/dev/art_dev.csv": "\n".join(lines[6:]).encode(),
+        "code/data_mmlu/test/zoo_test.csv": f'{lines[4]}\n"Which, 6?",c6,,,,A'.encode(),
     }
-    return answers, logits
+    return answers, logits, questions
 
 
-def test_tables_are_built_from_the_authors_pickles(site, reproduce, tmp_path):
-    answers, logits = publish_pickles(site, tmp_path)
+def test_tables_are_built_from_the_authors_pickles(site, reproduce, tmp_path, monkeypatch):
+    answers, logits, questions = publish_pickles(site, tmp_path)
+    from papers import pickled_files
     from papers.public import Tables
 
+    monkeypatch.setattr(pickled_files, "ARC_NAMES", tmp_path / "arc.txt")
+    (tmp_path / "arc.txt").write_text("z\nx\n")
     tables = Tables(Path("tables"))
     files = ["openllm2_math_musr.npz", "llmub_mmlu.npz", "mmlu_text.parquet"]
-    assert (len(list(tables.fetch(files))), tables.reasons) == (3, {})
+    files += ["arc_153.npz", "bento/mmlu_texts.json"]
+    assert (len(list(tables.fetch(files))), tables.reasons) == (5, {})
+    arc = fewbench.load_scores("tables/arc_153.npz")
+    assert (list(arc.model_ids), arc.values.tolist()) == (["z", "x"], [[1, 0], [0, 1]])
+    texts = json.loads(Path("tables/bento/mmlu_texts.json").read_text())
+    assert list(texts) == ["law", "zoo"]  # of the test questions, in all their cells
+    assert texts["zoo"].split("\n")[:6] == ["Which, 4?", "a4", "b4", "c4", "d4", "C"]
     lines = reproduce("--paper", "collaborative", "--only", "Figure 7")
     title = "collaborative: Distance of texts and distance of scores (Figure 7)"
     assert [line.startswith(f"{title} (") for line in lines] == [True]
@@ -215,17 +262,17 @@ def test_tables_are_built_from_the_authors_pickles(site, reproduce, tmp_path):
     assert [*scores.item_ids[[0, 132, 1649]]] == [
         *("math_geometry_hard-0", "math_intermediate_algebra_hard-0", "musr_team_allocation-249")
     ]
-    asked = [0, 2, 4, 6, 8, 10]  # neither examples of the prompts nor without a right answer
+    asked = [0, 2, 4, 8, 10]  # not examples of the prompts, and with one right letter
     mmlu = fewbench.load_scores("tables/llmub_mmlu.npz")
     assert list(mmlu.model_ids) == ["Net-7b|base|base", "Net-7b|base|task", "Net-7b|chat_v1|base"]
     assert list(mmlu.item_ids) == [f"mmlu10k-{at}" for at in asked]
-    assert [mmlu.tasks[at] for at in mmlu.task_of] == ["law"] * 3 + ["art"] * 3
+    assert [mmlu.tasks[at] for at in mmlu.task_of] == ["law", "law", "zoo", "art", "art"]
     np.testing.assert_array_equal(mmlu.values, logits[:, asked].argmax(axis=2) == 2)
     powers = np.exp(logits[:, asked])
     chances = np.stack(list(mmlu.probabilities.by_model()))
     np.testing.assert_allclose(chances, powers / powers.sum(axis=2, keepdims=True), atol=1e-3)
     text = fewbench.load_scores("tables/mmlu_text.parquet")
-    assert text.items["text"].tolist() == [f"Which, {at}?" for at in asked]
+    assert text.items["text"].tolist() == [questions[at]["question"] for at in asked]
 
 
 class Harmful:

@@ -169,7 +169,6 @@ def test_what_tasks_are_compared_by_is_said(chooser):
 
 
 def test_texts(scores):
-    pytest.importorskip("bm25s", reason="bm25s is not installed")
     one, other = (subset(f"bento-sim(matrix={m})+mean", scores, 60) for m in ("text", "scores"))
     assert one.items != other.items
     assert not one.notes
