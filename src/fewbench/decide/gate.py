@@ -10,7 +10,8 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench._text import quoted
 from fewbench._warned import issue
-from fewbench.decide.differences import checked_at, contrast, frame_of
+from fewbench.decide.differences import checked_at, frame_of
+from fewbench.decide.joint_estimate import contrast
 from fewbench.decide.next_items import ONE_LOOK, ask_next, check_next
 from fewbench.decide.operands import Given, Operand, at_score, labels, operands, warnings_of
 from fewbench.decide.pairing import Pairing, pairing

@@ -1,6 +1,5 @@
 """Track: the scores of a run's checkpoints, which changes are real, and which is the best."""
 
-import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -16,8 +15,9 @@ from fewbench._warned import issue
 from fewbench.algorithms import ties
 from fewbench.decide.allocation import Outlook, chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
-from fewbench.decide.differences import contrast, judged, score_interval
+from fewbench.decide.differences import judged
 from fewbench.decide.joint import EQUAL
+from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
@@ -28,7 +28,6 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scores
-from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.sampling import check_level
 
@@ -144,6 +143,7 @@ class _Tracker:
             for name in self.names
         ]
         self.operands = [operand(target, run.scores) for target in targets]
+        self.joint = JointEstimate(self.operands, level, fixed_items)
         self.estimates = np.array([float(side.estimates[0]) for side in self.operands])
 
     def track(self, half_width: float | None, change: float | None) -> Track:
@@ -157,7 +157,7 @@ class _Tracker:
             side = self._own(at)
             of_model = None
             if not self.fixed_items:
-                ends = score_interval(side, self.level, fixed_items=False)
+                ends = JointEstimate([side]).interval(0, self.level)
                 of_model = None if ends is None else Interval.between(scale.from_unit(ends))
             points.append(
                 Point(
@@ -195,35 +195,27 @@ class _Tracker:
             return self.operands[at]
         return operand((own, self.names[at]), own.scores)
 
-    def _contrast(self, before: int, after: int) -> Contrast:
-        return contrast(self.operands[after], self.operands[before], fixed_items=self.fixed_items)
+    @cached_property
+    def _contenders(self) -> IntArray:
+        """The checkpoints of the highest scores."""
+        return ties.argsort(-self.estimates)[:CONTENDERS]
 
     @cached_property
-    def _contenders(self) -> tuple[IntArray, FloatArray]:
-        """The checkpoints that may be the best, and standard errors of their differences."""
-        order = ties.argsort(-self.estimates)[:CONTENDERS]
-        errors = np.zeros((len(order), len(order)))
-        for i, j in itertools.combinations(range(len(order)), 2):
-            errors[i, j] = errors[j, i] = self._contrast(
-                int(order[i]), int(order[j])
-            ).standard_error
-        return order, errors
+    def _errors(self) -> FloatArray:
+        """Standard errors of the differences of these checkpoints."""
+        return self.joint.among(self._contenders.tolist()).errors()[0]
 
     def _chances(self) -> FloatArray:
         """Return the probability of each checkpoint to be the best."""
-        order, errors = self._contenders
-        chances = np.zeros(len(self.names))
-        chances[order] = chances_of_top(self.estimates[order], errors, 1)
+        chances, order = np.zeros(len(self.names)), self._contenders
+        chances[order] = chances_of_top(self.estimates[order], self._errors, 1)
         return chances
 
     def _chosen(self, best: int) -> Foremost:
         """Return what is expected of the best checkpoint, which was chosen for its score."""
-        (order, errors), side = self._contenders, self.operands[best]
-        outlook, at = (
-            Outlook.of(self.estimates[order], errors),
-            int(np.flatnonzero(order == best)[0]),
-        )
-        ends = score_interval(side, self.level, fixed_items=self.fixed_items)
+        outlook = Outlook.of(self.estimates[self._contenders], self._errors)
+        at = int(np.flatnonzero(self._contenders == best)[0])
+        ends = self.joint.interval(best, self.level)
         assert ends is not None  # a full score is never unknown
         interval = outlook.interval(at, float(self.estimates[best]), ends, self.level)
         return Foremost.of(self.names[best], (outlook.scores[at], *interval), self.scores.scale)
@@ -248,7 +240,7 @@ class _Tracker:
     def _changes(self) -> tuple[Change, ...]:
         if not (pairs := self._pairs()):
             return ()
-        contrasts = [self._contrast(*pair) for pair in pairs]
+        contrasts = [self.joint.full_difference(after, before) for before, after in pairs]
         p_values = np.array([difference.p_value for difference in contrasts])
         n = len(self.names)
         if pairs[-1] != (0, n - 1) and pairs[-1][0] != n - 2:  # the best before: one of all before
@@ -295,10 +287,8 @@ class _Tracker:
             )
         if change is not None:
             times = float(ndtri(0.5 + self.level / 2) + ndtri(POWER))
-            half, of_questions = (
-                times * error
-                for error in self._contrast(last - 1 if last else 1, last).standard_errors
-            )
+            difference = self.joint.full_difference(last, last - 1 if last else 1)
+            half, of_questions = (times * error for error in difference.standard_errors)
             if of_questions and of_questions >= wanted:
                 return None
             wanted = math.sqrt(wanted**2 - of_questions**2)
