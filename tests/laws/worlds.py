@@ -6,11 +6,14 @@ A world is a benchmark, source models, targets with known chances, and what the 
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pytest
 
-from fewbench import Evaluation, Subset
+from fewbench import Estimate, Evaluation, Subset
+from fewbench.evaluation.interval import Interval
 from fewbench.scores import Benchmark, Scale, Scores, from_arrays
 
 N_ITEMS, BUDGET, LATER = 60, 20, 45
@@ -43,7 +46,6 @@ def is_possible(features: Features) -> bool:
     return not any(part.items() <= features.items() for part in IMPOSSIBLE)
 
 
-@lru_cache
 def covering(tries: int = 40) -> tuple[Features, ...]:
     """Return worlds in which every two values of different features meet, as few as greed finds.
 
@@ -164,6 +166,11 @@ class World:
         return made if len(values) else made.benchmark
 
     @property
+    def known(self) -> list[str]:
+        """The source models that are ranked with the targets."""
+        return ["base"] if self.has(baseline="source") else []
+
+    @property
     def is_open(self) -> bool:
         """Whether nobody answered the items of the extension."""
         return self.has(items="extended", sources="none")
@@ -231,7 +238,34 @@ class World:
         return ", ".join(f"{name} {value}" for name, value in self.features.items())
 
 
-@lru_cache
-def worlds() -> tuple[World, ...]:
-    """Return the worlds in which every two features meet."""
-    return tuple(World(features, seed=at) for at, features in enumerate(covering()))
+WORLDS = tuple(World(features, seed=at) for at, features in enumerate(covering()))
+"""The worlds in which every two features meet."""
+QUICK = tuple(
+    world
+    for world in WORLDS
+    if world.features["design"] in ("random", "aipw") or world.features["sources"] in N_SOURCES
+)
+"""Those in which no errors of many source models are measured."""
+BOTH = (False, True)
+"""Whether exactly these items are meant."""
+
+
+def ends(interval: Interval) -> tuple[float, float]:
+    """Return the ends of an interval."""
+    return interval.low, interval.high
+
+
+def width(interval: Interval) -> float:
+    """Return the width of an interval."""
+    return interval.high - interval.low
+
+
+def same(value: Any) -> Any:
+    """Return what equals a number, or several, but for sums in another order."""
+    return pytest.approx(value, abs=1e-9)
+
+
+def unit_ends(estimate: Estimate) -> list[float]:
+    """Return score and intervals of an estimate in [0, 1], 1 being best."""
+    numbers = [estimate.score, *ends(estimate.interval), *ends(estimate.as_model)]
+    return sorted(map(float, estimate.scale.to_unit(numbers)))

@@ -187,7 +187,7 @@ class Versus(Shown, Frozen):
         """What was seen on these items, and then what holds for the models."""
         unit, difference = Unit(self.scale), self.difference
         text = seen(self.a, self.b, difference, unit, is_estimated=not self._is_whole)
-        text = f"{on_these(self.items_total)}, {text}"
+        text = f"{on_these(self.items_total, fixed_items=self.fixed_items)}, {text}"
         ends = f"{self.level:.0%} interval {unit.differences(self.interval)}"
         if self.kind == "known":  # nothing is left to infer
             return f"{text}: all items ran, and only these answers are compared."
