@@ -7,7 +7,7 @@ import fewbench
 
 COMPLETE = [
     world
-    for world in WORLDS
+    for world in WORLDS[::2]
     if world.has(answers="every item") or world.has(baseline="in full") or world.known
 ]
 

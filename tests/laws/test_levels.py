@@ -5,7 +5,7 @@ import pytest
 
 import fewbench
 
-WORLDS, RUNS, N_ITEMS = 60, 4, 120
+WORLDS, RUNS, N_ITEMS = 40, 4, 120
 CLUSTERS = np.repeat(np.arange(20), np.r_[np.full(12, 2), np.full(4, 5), np.full(4, 19)])
 SHAPES = ("right or wrong", "fractional", "judged", "macro", "clustered", "weighted")
 

@@ -5,7 +5,11 @@ from worlds import BOTH, LATER, WORLDS, ends, unit_ends
 
 import fewbench
 
-OPEN = [world for world in WORLDS if world.is_open and world.features["answers"] != "every item"]
+OPEN = [
+    world.with_(items="extended", answers="all")
+    for world in WORLDS
+    if world.has(sources="none") and world.features["design"] != "by hand"
+]
 
 
 @pytest.mark.parametrize("world", OPEN, ids=str)

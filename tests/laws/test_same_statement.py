@@ -28,7 +28,7 @@ def test_every_command_says_the_same_of_a_score(world):
         assert {found.items_total, estimate.items_total} == {world.scores.n_items}
 
 
-@pytest.mark.parametrize("world", WORLDS[::2], ids=str)
+@pytest.mark.parametrize("world", WORLDS[::4], ids=str)
 def test_a_training_run_says_the_same_of_its_checkpoints(world):
     estimates = world.evaluation.estimate(warn=False)
     steps = {name: at for at, name in enumerate(world.targets)}

@@ -128,6 +128,12 @@ class World:
             rows["base"] = answers[4]
         return rows
 
+    def apart(self, one: str, other: str) -> float:
+        """Return by how much the first target is better, expected over runs; 0 for one model."""
+        chances, names = self._chances[1], [f"t{at}" for at in range(4)]
+        rows = [4 if name == "base" else names.index(name) for name in (one, other)]
+        return float((chances[rows[0]] - chances[rows[1]]) @ self.scores.item_weights)
+
     @property
     def targets(self) -> list[str]:
         """The targets of the evaluation."""

@@ -31,6 +31,8 @@ Verdict = Literal["pass", "fail", "undecided"]
 CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "undecided": 3}
 """Exit codes; 2 is an error."""
 ROUNDING = 1e-9
+POWER = 0.8
+"""Share of models as good as the baseline that pass, for the smallest margin."""
 
 
 class Check(Frozen):
@@ -64,6 +66,9 @@ class Check(Frozen):
         Whether all items would decide it if the value stays as it is.
     questions_needed : int or None
         If not: about how many questions like these would, or None if more than 100 times as many.
+    margin_decided : float or None
+        Beside a baseline: the smallest margin with which a model as good as this one passes in 80%
+        of cases, by intervals of this width.
     """
 
     model_config = ConfigDict(ser_json_inf_nan="constants")
@@ -82,6 +87,7 @@ class Check(Frozen):
     items_if_known: int | None = None
     is_decidable: bool = True
     questions_needed: int | None = None
+    margin_decided: float | None = None
 
 
 class Gate(Shown, Frozen):
@@ -163,9 +169,10 @@ class Gate(Shown, Frozen):
             together = f", also if you check after {looks(self.checked_at, self.items_run)}"
         lesser = [
             f"{on_these(self.items_total)}, {'; '.join(map(self._seen, self.checks))}.",
-            f"{self.items_run:,} of {counted(self.items_total, 'item')} run. A "
-            "model that should fail passes with a probability of at most "
-            f"{(1 - self.level) / 2:.0%}{together}.",
+            f"{self.items_run:,} of {counted(self.items_total, 'item')} run."
+            + f" A model that should fail passes with a probability of at most "
+            f"{(1 - self.level) / 2:.0%}{together}."
+            * any(check.kind != "known" for check in self.checks),
             *average_notes(self.average),
         ]
         facts, further = {}, []
@@ -181,6 +188,12 @@ class Gate(Shown, Frozen):
                 facts["If the baseline ran all items once"] = (
                     f"about {most_known:,} items decide it"
                 )
+            for check in open_:
+                if check.margin_decided is not None:
+                    points = Unit(self.scale).points(check.margin_decided)
+                    facts["Smallest margin that these answers decide"] = (
+                        f"{points}: a model as good as {check.baseline} then passes in 80% of cases"
+                    )
             if out_of_reach:
                 numbers = [check.questions_needed for check in out_of_reach]
                 questions = None if None in numbers else max(n for n in numbers if n is not None)
@@ -377,8 +390,11 @@ def _check(
 
     With `is_score`, the check shows the score itself and not the difference.
     """
+    from scipy.special import ndtri
+
     made = contrast(side, other, level=level, sequential=sequential, fixed_items=fixed_items)
     scale = scores.scale
+    by_power = scale.span * float(1 + ndtri(POWER) / ndtri(0.5 + level / 2))
     low, high = made.interval(level)
     least = -margin / scale.span
     verdict: Verdict = "undecided"
@@ -407,5 +423,6 @@ def _check(
         level=level,
         kind=made.kind,
         verdict=verdict,
+        margin_decided=None if is_score or not (half := made.half(level)) else half * by_power,
         **dict(to_decide),
     )

@@ -61,8 +61,9 @@ def versus(
     margin : float, optional
         Largest difference that does not matter, on the scale of the scores.
     adjust : {"holm", "bh"}
-        Adjust the tasks' p values for their number: holm (no false verdict) or bh
-        (Benjamini-Hochberg: few false verdicts).
+        Adjust the tasks' p values for their number: holm (a false verdict on any task in at most 1
+        - level of comparisons) or bh (Benjamini-Hochberg: at most 1 - level of the verdicts are
+        false, on average).
     sequential : bool
         Allow for checks after 10, 20, 40, … answers up to the budget, until there is a verdict: the
         interval is valid for all of these checks together.

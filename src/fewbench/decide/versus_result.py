@@ -114,7 +114,8 @@ class Versus(Shown, Frozen):
     tasks : tuple of TaskDifference
         Empty with one task.
     adjust : str
-        holm (no false verdict on any task) or bh (share of false ones among the verdicts).
+        holm (a false verdict on any task in at most 1 - level of comparisons) or bh (at most 1 -
+        level of the verdicts are false, on average).
     deciding : tuple of ItemDifference
         Items that both answered, with different scores.
     pairing : Pairing or None

@@ -35,8 +35,8 @@ OUTSIDE = (
     "their range: compare with random-ridge or random-linear"
 )
 SWITCHED = (
-    "the target does not answer like the source models, so the remaining items are a random "
-    "sample: the interval is of this sample, not of errors on held-out source models"
+    "the target does not answer like the source models: the interval is that of the items that "
+    "were drawn at random, not of errors on held-out source models"
 )
 OPPOSITE = (
     "the target tends to be right where the source models are wrong: if its scores are errors, or "
