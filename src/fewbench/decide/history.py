@@ -52,8 +52,7 @@ def history_of(
     scale = scores.scale
     rows: list[Dated] = []
     for at, (date, side) in enumerate(dated if len({date[:16] for date, _ in dated}) > 1 else ()):
-        change, of_change, ends = None, None, joint.interval(at, level)
-        assert ends is not None  # a full score is never unknown
+        change, of_change = None, None
         if at:
             difference = joint.full_difference(at, at - 1)
             change = float(scale.difference_from_unit(difference.difference))
@@ -63,7 +62,7 @@ def history_of(
                 target=side.name,
                 date=date[:16],
                 score=float(scale.from_unit(side.estimates[0])),
-                interval=Interval.between(scale.from_unit(ends)),
+                interval=Interval.between(scale.from_unit(joint.full_interval(at, level))),
                 change=change,
                 change_interval=of_change,
             )

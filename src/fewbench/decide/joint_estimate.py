@@ -130,6 +130,12 @@ class JointEstimate:
         paired = _paired(first, second, column)
         return Contrast(a, b, _correlation(first, second), wider, paired, questions)
 
+    def full_interval(self, at: int, level: float) -> tuple[float, float]:
+        """Return the interval of a full score, which is never unknown."""
+        ends = self.interval(at, level)
+        assert ends is not None
+        return ends
+
     def full_difference(self, one: int, other: int) -> Contrast:
         """Return the difference of two full scores, which are never unknown."""
         found = self.difference(one, other)

@@ -62,11 +62,6 @@ class Operand:
             return float(self.estimates[0])
         return self.evaluation.estimating.judge.uncertainty(self.scored)
 
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return the interval of the full score; that of a known score has no width."""
-        score = self.score
-        return score.interval(level) if isinstance(score, Uncertainty) else (score, score)
-
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
         """The task scores, or None where a score is unknown."""

@@ -64,16 +64,17 @@ class Standings:
         return surely_above(self.estimates, self.errors, self.p_values, self.level)
 
     @cached_property
-    def _chances(self) -> FloatArray:
+    def chances(self) -> FloatArray:
+        """Probability of each model to be the best."""
         return chances_of_top(self.estimates, self.errors, 1)
 
-    def chosen(self, scale: Scale) -> Foremost:
-        """Return what is expected of the first model, which was chosen for its score."""
-        outlook, ends = Outlook.of(self.estimates, self.errors), self.intervals[0]
+    def chosen(self, scale: Scale, at: int = 0) -> Foremost:
+        """Return what is expected of the first model, or this one, chosen for its score."""
+        outlook, ends = Outlook.of(self.estimates, self.errors), self.intervals[at]
         assert ends is not None  # a full score is never unknown
-        score = float(self.estimates[0])
-        found = outlook.scores[0], *outlook.interval(0, score, ends, self.level)
-        return Foremost.of(self.names[0], found, scale)
+        score = float(self.estimates[at])
+        found = outlook.scores[at], *outlook.interval(at, score, ends, self.level)
+        return Foremost.of(self.names[at], found, scale)
 
     def places(self, scale: Scale) -> tuple[Place, ...]:
         """Return each model's place, with scores on the user's scale."""
@@ -88,7 +89,7 @@ class Standings:
                 rank=int(ranks[at]),
                 rank_low=1 + int(above[:, at].sum()),
                 rank_high=len(self.names) - int(above[at].sum()),
-                chance_best=float(self._chances[at]),
+                chance_best=float(self.chances[at]),
                 may_be_best=not above[:, at].any(),
                 items_run=int(self.items_run[at]),
             )
@@ -97,7 +98,7 @@ class Standings:
 
     def ranked(self, scale: Scale, top: int) -> tuple[Ranked, ...]:
         """Return each model's place, its ties, and how likely it is among the best `top`."""
-        among_top = self._chances
+        among_top = self.chances
         if top > 1:
             among_top = chances_of_top(self.estimates, self.errors, top)
         tied = ~(self.surely_above | self.surely_above.T)

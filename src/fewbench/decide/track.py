@@ -4,16 +4,13 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from fewbench._names import some
-from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
 from fewbench.algorithms import ties
-from fewbench.decide.allocation import Outlook, chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
 from fewbench.decide.differences import judged
 from fewbench.decide.joint import EQUAL
@@ -21,7 +18,7 @@ from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
-from fewbench.decide.rank_result import Foremost
+from fewbench.decide.standings import Standings
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track
 from fewbench.errors import EvaluationError
@@ -148,24 +145,27 @@ class _Tracker:
 
     def track(self, half_width: float | None, change: float | None) -> Track:
         """Return the result."""
-        scale = self.scores.scale
-        chances, needed = self._chances(), self._needed(half_width, change)
+        scale, needed = self.scores.scale, self._needed(half_width, change)
+        contenders = ties.argsort(-self.estimates)[:CONTENDERS].tolist()
+        standings = Standings.of(self.joint.among(contenders), self.level)
+        of_names = dict(zip(standings.names, standings.chances.tolist(), strict=True))
+        chances = np.array([of_names.get(name, 0.0) for name in self.names])
         # Where all are as likely, the highest score.
         best = int(ties.argmax(np.where(chances >= chances.max() - EQUAL, self.estimates, -1.0)))
         points = []
         for at, checkpoint in enumerate(self.run.checkpoints):
             side = self._own(at)
-            of_model = None
-            if not self.fixed_items:
-                ends = JointEstimate([side]).interval(0, self.level)
-                of_model = None if ends is None else Interval.between(scale.from_unit(ends))
+            on_these, of_model = (
+                Interval.between(scale.from_unit(joint.full_interval(0, self.level)))
+                for joint in (JointEstimate([side], fixed_items=True), JointEstimate([side]))
+            )
             points.append(
                 Point(
                     checkpoint=checkpoint.name,
                     step=float(self.run.steps[at]),
                     score=float(scale.from_unit(float(side.estimates[0]))),
-                    interval=Interval.between(scale.from_unit(side.interval(self.level))),
-                    as_model=of_model,
+                    interval=on_these,
+                    as_model=None if self.fixed_items else of_model,
                     is_known=side.is_known,
                     items_run=len(checkpoint.items),
                     chance_best=float(chances[at]),
@@ -180,7 +180,7 @@ class _Tracker:
             points=tuple(points),
             changes=self._changes(),
             best=self.names[best],
-            chosen=self._chosen(best),
+            chosen=standings.chosen(scale, standings.names.index(self.names[best])),
             items_needed=needed,
             is_findable=needed is not None or change is None or not self._partial,
             items_total=self.scores.n_items,
@@ -194,31 +194,6 @@ class _Tracker:
         if own is None or self.operands[at].is_known:
             return self.operands[at]
         return operand((own, self.names[at]), own.scores)
-
-    @cached_property
-    def _contenders(self) -> IntArray:
-        """The checkpoints of the highest scores."""
-        return ties.argsort(-self.estimates)[:CONTENDERS]
-
-    @cached_property
-    def _errors(self) -> FloatArray:
-        """Standard errors of the differences of these checkpoints."""
-        return self.joint.among(self._contenders.tolist()).errors()[0]
-
-    def _chances(self) -> FloatArray:
-        """Return the probability of each checkpoint to be the best."""
-        chances, order = np.zeros(len(self.names)), self._contenders
-        chances[order] = chances_of_top(self.estimates[order], self._errors, 1)
-        return chances
-
-    def _chosen(self, best: int) -> Foremost:
-        """Return what is expected of the best checkpoint, which was chosen for its score."""
-        outlook = Outlook.of(self.estimates[self._contenders], self._errors)
-        at = int(np.flatnonzero(self._contenders == best)[0])
-        ends = self.joint.interval(best, self.level)
-        assert ends is not None  # a full score is never unknown
-        interval = outlook.interval(at, float(self.estimates[best]), ends, self.level)
-        return Foremost.of(self.names[best], (outlook.scores[at], *interval), self.scores.scale)
 
     def _pairs(self) -> list[tuple[int, int]]:
         """Return the changes to judge, earlier first; the last may be from the best before.

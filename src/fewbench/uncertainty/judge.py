@@ -54,10 +54,10 @@ from fewbench.uncertainty.intervals import (
     are_even,
     around,
     at_looks,
-    of_both,
     sampled_uncertainty,
     student,
     unknown,
+    weighted_sum,
     wilson,
 )
 from fewbench.uncertainty.open_items import OpenItems, are_unseen
@@ -348,7 +348,8 @@ class Judge:
             how = np.zeros((1, len(items))), weights[items], np.arange(len(items)), chances
             (error,), (freedom,), _ = sample_errors(answers[None], *how)
             of_unrun = sampled_uncertainty(mean, float(error), float(freedom), (0.0, 1.0))
-        return of_both(estimate, of_ran, of_unrun, share, bounds)
+        parts = [(share, of_unrun)] if of_ran is None else [(1 - share, of_ran), (share, of_unrun)]
+        return weighted_sum(parts, estimate, bounds)
 
     @cached_property
     def _is_unrun(self) -> BoolArray:
