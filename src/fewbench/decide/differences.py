@@ -16,6 +16,8 @@ from fewbench.uncertainty.contrast import Contrast, look_factor
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Uncertainty
 
+POWER = 0.8
+"""Share of changes of the wanted size that are found, or of equal models that pass a margin."""
 PRIOR_PAIRS = 10.0
 """So many pairs of answers count for errors that do not move together, where few are common."""
 AHEAD = 3.0

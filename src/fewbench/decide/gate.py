@@ -10,7 +10,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench._text import quoted
 from fewbench._warned import issue
-from fewbench.decide.differences import checked_at, frame_of
+from fewbench.decide.differences import POWER, checked_at, frame_of
 from fewbench.decide.joint_estimate import contrast
 from fewbench.decide.next_items import ONE_LOOK, ask_next, check_next
 from fewbench.decide.operands import Given, Operand, at_score, labels, operands, warnings_of
@@ -31,8 +31,6 @@ Verdict = Literal["pass", "fail", "undecided"]
 CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "undecided": 3}
 """Exit codes; 2 is an error."""
 ROUNDING = 1e-9
-POWER = 0.8
-"""Share of models as good as the baseline that pass, for the smallest margin."""
 
 
 class Check(Frozen):

@@ -5,8 +5,8 @@ errors. A pair is distinguished if its difference, in standard errors, exceeds w
 all pairs reaches by error alone. Distinguished pairs are removed, and the others are tested again
 (max-t, step-down: Romano & Wolf 2005, Econometrica 73(4)). A model may be the best unless another
 one is surely above it: tests against the best alone (Hsu 1981, Annals of Statistics 9(5)) leave
-fewer models, but say of two runs of one model in .22 of cases that one is not the best, beside a
-range of ranks that begins at 1.
+fewer models, but exclude one of two runs of one model in .22 of cases, while its range of ranks
+begins at 1.
 """
 
 from dataclasses import dataclass

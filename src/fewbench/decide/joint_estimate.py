@@ -1,7 +1,7 @@
 """The joint estimate: the scores of all models of a command, and how their errors go together.
 
-`versus`, `gate`, `rank` and `track` make one from what they are given and read it; none has an
-error of its own. It answers one of two questions, about the models in general or about exactly
+`versus`, `gate`, `rank` and `track` make one from what they are given and read it. They compute no
+errors of their own. It answers one of two questions, about the models in general or about exactly
 these items. Column 0 is the full score and column 1 + t the score on task t: other weights of the
 same items.
 
@@ -89,13 +89,14 @@ class JointEstimate:
         side, score = self.sides[at], self.sides[at].parts[column]
         if score is None:
             return None
-        values, task = side.answers.scores[0], column - 1 if column else None
+        questions: Questions | None = None
         if side.is_of_table:
             questions = self._of_known(side, column)
-        elif self.fixed_items:
-            questions = None
-        else:
+        elif not self.fixed_items:
+            values, task = side.answers.scores[0], column - 1 if column else None
             questions = of_one_score(side.scores, side.items, values, score, task)
+        elif isinstance(score, Uncertainty):  # to the last digit
+            return score.interval(level)
         return Contrast(score, 0.0, questions=questions).interval(level)
 
     def difference(self, one: int, other: int, column: int = 0) -> Contrast | None:

@@ -110,7 +110,7 @@ def rank(
     joint = JointEstimate(sides, level, fixed_items, sequential)
     standings = Standings.of(joint, level)
     by_task, no_order = _by_task(joint, level) if tasks else ((), [])
-    of_sides = () if tables else warnings_of(sides)  # of a table they are said together
+    of_sides = () if tables else warnings_of(sides)  # a table has notes on all of its models
     warnings = [*of_sides, *notes, *no_order]
     surely = standings.surely_above
     is_settled = bool(surely[:top, top:].all())

@@ -12,7 +12,7 @@ from fewbench._names import some
 from fewbench._warned import issue
 from fewbench.algorithms import ties
 from fewbench.decide.checkpoints import TrainingRun, read_run
-from fewbench.decide.differences import judged
+from fewbench.decide.differences import POWER, judged
 from fewbench.decide.joint import EQUAL
 from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.multiple import adjusted_p_values
@@ -30,8 +30,6 @@ from fewbench.uncertainty.sampling import check_level
 
 CONTENDERS = 25
 """Checkpoints of the highest scores that may be the best; the others have probability 0."""
-POWER = 0.8
-"""Share of changes of the wanted size that are found, for the number of items."""
 SCANT = 10
 """Fewer answers than this are not informative."""
 

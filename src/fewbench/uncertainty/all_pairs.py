@@ -225,8 +225,8 @@ def _added(sums: list[FloatArray], more: list[FloatArray]) -> list[FloatArray]:
 def _sums(cells: FloatArray, w: FloatArray, *, has_missing: bool) -> list[FloatArray]:
     """Return sums over the items that both models ran.
 
-    Of 1, w, w^2, w^4, w y, w^2 y, w^2 y^2 and w^2 y y', where y is of the row's model and y' of the
-    column's. If none is missing, sums without y' have the shape (models, 1).
+    The sums are those of 1, w, w^2, w^4, w y, w^2 y, w^2 y^2 and w^2 y y', where y is of the row's
+    model and y' of the column's. If none is missing, sums without y' have the shape (models, 1).
     """
     run = (~np.isnan(cells)).astype(np.float64)
     y = np.nan_to_num(cells, nan=0.0)
