@@ -33,7 +33,7 @@ from fewbench.uncertainty.contrast import (
 )
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.missing_blocks import block_variances
-from fewbench.uncertainty.question_error import CommonAnswers, of_one_score
+from fewbench.uncertainty.question_error import CommonAnswers, of_model, of_one_score
 from fewbench.uncertainty.questions import Questions
 
 Score = Uncertainty | float
@@ -89,15 +89,12 @@ class JointEstimate:
         side, score = self.sides[at], self.sides[at].parts[column]
         if score is None:
             return None
-        questions: Questions | None = None
         if side.is_of_table:
-            questions = self._of_known(side, column)
-        elif not self.fixed_items:
-            values, task = side.answers.scores[0], column - 1 if column else None
-            questions = of_one_score(side.scores, side.items, values, score, task)
-        elif isinstance(score, Uncertainty):  # to the last digit
-            return score.interval(level)
-        return Contrast(score, 0.0, questions=questions).interval(level)
+            return Contrast(score, 0.0, questions=self._of_known(side, column)).interval(level)
+        if not self.fixed_items:
+            answers, task = side.answers, column - 1 if column else None
+            return of_model(side.scores, answers, score, task).interval(level)
+        return score.interval(level) if isinstance(score, Uncertainty) else (score, score)
 
     def difference(self, one: int, other: int, column: int = 0) -> Contrast | None:
         """Return the score of one model minus that of another one, or None if it is unknown."""
@@ -146,11 +143,9 @@ class JointEstimate:
     @cached_property
     def open_pairs(self) -> list[tuple[int, int]]:
         """The pairs with a model that is not of the table."""
-        return [
-            (i, j)
-            for i, j in itertools.combinations(range(len(self.sides)), 2)
-            if not (self.sides[i].is_of_table and self.sides[j].is_of_table)
-        ]
+        is_open = [not side.is_of_table for side in self.sides]
+        pairs = itertools.combinations(range(len(self.sides)), 2)
+        return [(i, j) for i, j in pairs if is_open[i] or is_open[j]]
 
     def errors(self, column: int = 0) -> tuple[FloatArray, FloatArray]:
         """Return standard errors of all differences, infinite if unknown, and their p values.

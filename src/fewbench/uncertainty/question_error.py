@@ -12,8 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.methods.base import Answers
 from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import EXACT
+from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.questions import (
     NEAREST,
@@ -166,6 +168,14 @@ def of_one_score(
     by_task = scores.average == "macro" and task is None
     error = _of_one_score(scores, items, answers, score, weights, by_task=by_task)
     return clustered_error(error, scores, items, answers, weights)
+
+
+def of_model(
+    scores: Scores, answers: Answers, score: Uncertainty | float, task: int | None = None
+) -> Contrast:
+    """Return a score, as of a model, with the error of `of_one_score`; answers in one row."""
+    questions = of_one_score(scores, answers.items, answers.scores[0], score, task)
+    return Contrast(score, 0.0, questions=questions)
 
 
 def _of_one_score(
