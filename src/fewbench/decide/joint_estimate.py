@@ -86,7 +86,7 @@ class JointEstimate:
 
     def interval(self, at: int, level: float, column: int = 0) -> tuple[float, float] | None:
         """Return the interval of a score by itself, or None if nothing is known about the task."""
-        side, score = self.sides[at], self.sides[at].parts[column]
+        side, score = self.sides[at], self.sides[at].part(column)
         if score is None:
             return None
         if side.is_of_table:
@@ -115,7 +115,7 @@ class JointEstimate:
             questions = Questions(variance, freedom) if variance else None
             known = float(first.estimates[column]), float(second.estimates[column])
             return Contrast(*known, questions=questions)
-        a, b = _scores(first, second) if not column else (first.parts[column], second.parts[column])
+        a, b = (first.part(column), second.part(column)) if column else _scores(first, second)
         if a is None or b is None:
             return None
         if len(second.items):

@@ -70,10 +70,9 @@ class Operand:
             return [float(estimate) for estimate in self.estimates[1:]]
         return list(self.evaluation.estimating.judge.task_uncertainties(score, full))
 
-    @cached_property
-    def parts(self) -> "list[Uncertainty | float | None]":
-        """The full score, then every task score, or None where a score is unknown."""
-        return [self.score, *self.tasks]
+    def part(self, column: int) -> "Uncertainty | float | None":
+        """Return the full score (0) or a task score (1 + task), or None if it is unknown."""
+        return self.tasks[column - 1] if column else self.score
 
     @cached_property
     def is_known(self) -> bool:

@@ -37,8 +37,8 @@ class RandomPairs(Frozen):
 def random_pairs(joint: JointEstimate, level: float) -> RandomPairs | None:
     """Return what random sampling would give for the first two models.
 
-    None if nothing was run for their difference, or if nothing says how far the items' differences
-    vary: without a common item, with fewer than two sources, or where a pack holds their answers to
+    The variance is that of the joint estimate, for the models in general. None if nothing was run
+    for their difference, if there are fewer than two sources, or if a pack holds their answers to
     the chosen items only.
     """
     from scipy.special import ndtri
