@@ -1,10 +1,11 @@
 """Small worlds in which every two features meet, those of the laws, often enough for levels.
 
-Sources, designs, answers, items, scores, baselines and targets of all kinds (tests/laws/worlds.py).
-*Coverage*: intervals of estimates that hold the score on all items. *Wrong verdicts*: of `versus`, a
-side taken between runs of one model, or against the sign of the difference. *Width*: of intervals
-over those of as many random items. The pairs of features with the worst means are printed, the worst
-first by how many standard errors a mean is from what it should be.
+Sources, designs, answers, items, scores, baselines and targets of all kinds
+(tests/laws/worlds.py). *Coverage*: intervals of estimates that hold the score on all items. *Wrong
+verdicts*: of `versus`, a side taken between runs of one model, or against the sign of the
+difference. *Width*: of intervals over those of as many random items. The pairs of features with the
+worst means are printed, the worst first by how many standard errors a mean is from what it should
+be.
 """
 
 import itertools

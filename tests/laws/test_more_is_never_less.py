@@ -2,9 +2,21 @@
 
 import numpy as np
 import pytest
-from worlds import BOTH, QUICK, WORLDS, World, ends, width
+from worlds import BOTH, QUICK, WORLDS, World, ends, same, width
 
 import fewbench
+from fewbench import Evaluation
+from fewbench.scores import from_arrays
+
+PLAIN = {
+    "sources": "none",
+    "design": "random",
+    "answers": "all",
+    "items": "plain",
+    "scores": "right or wrong",
+    "baseline": "in full",
+    "targets": "near copies",
+}
 
 
 def of_pair(world: World, **how: object) -> float:
@@ -55,3 +67,18 @@ def test_intervals_lie_in_those_of_a_higher_level_of_more_looks_and_of_the_model
         (low, high), (least, most) = ends(estimate.interval), ends(estimate.as_model)
         assert least <= low + 1e-9
         assert most >= high - 1e-9
+
+
+def test_a_baseline_in_full_counts_alike_as_a_target_and_as_a_source_model():
+    """Beside a random sample, its other answers count by regression."""
+    world = World(PLAIN)
+    table = from_arrays(
+        [world.truth["base"]], models=["base"], tasks=list(world.scores.items["task"])
+    )
+    alone = Evaluation(table, "random", 20, ["t0"], seed=world.seed)
+    alone.tell("t0", world.told("t0", alone.ask()["t0"]))
+    for fixed in BOTH:
+        of_target = fewbench.versus(world.side("t0"), world.side("base"), fixed_items=fixed)
+        of_source = fewbench.versus((alone, "t0"), "base", fixed_items=fixed, warn=False)
+        assert of_target.difference == same(of_source.difference)
+        assert ends(of_target.interval) == same(ends(of_source.interval))

@@ -244,12 +244,12 @@ def contrast(
 
 def _scores(one: Operand, other: Operand) -> tuple[Score, Score]:
     """Return both scores; that of a random sample as it is beside a known model."""
-    if other.evaluation is not None and one.evaluation is None:
+    if one.is_known and not other.is_known:
         second, first = _scores(other, one)
         return first, second
     score, known = one.score, other.answers
     is_plain = one.evaluation is not None and one.evaluation.scores.counts_equally
-    is_whole = other.is_of_table and len(known.items) == other.scores.n_items
+    is_whole = other.is_known and len(known.items) == other.scores.n_items
     if not (isinstance(score, Uncertainty) and is_plain and is_whole and _is_random(score)):
         return score, other.score
     return beside_known(score, one.answers, known.scores[0]), other.score
@@ -300,14 +300,14 @@ def _correlation(first: Operand, other: Operand) -> float:
 
 
 def _paired(first: Operand, other: Operand, column: int) -> PairedAnswers | None:
-    evaluations = [side.evaluation for side in (first, other) if side.evaluation is not None]
-    if not evaluations or (column and len(evaluations) < 2):
+    both = first.score, other.score
+    unsure = [score for score in both if isinstance(score, Uncertainty)]
+    if not unsure or (column and len(unsure) < 2):
         return None
-    scores, answers, copies = evaluations[0].scores, (first.answers, other.answers), None
-    if len(evaluations) < 2:
+    scores, answers, copies = first.scores, (first.answers, other.answers), None
+    if len(unsure) < 2:
         # Beside a known model, the errors on held-out sources hold for near copies, too.
-        side = other if first.evaluation is None else first
-        if not isinstance(side.score, Uncertainty) or side.score.kind != "held-out":
+        if unsure[0].kind != "held-out":
             return None
         copies = 0.0
     paired = paired_answers(*answers, scores.item_weights, copies)
