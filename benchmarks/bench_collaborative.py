@@ -17,8 +17,8 @@ import numpy as np
 from fewbench._threads import one_thread
 from fewbench.algorithms.sampling import task_sizes
 from fewbench.methods import Answers
-from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.scores import Scores
+from fewbench_papers.collaborative.collaborative import Collaborative
 from plain_collaborative import predict, select
 from whole_estimate import show, table
 

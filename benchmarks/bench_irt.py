@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fewbench.algorithms.irt import fit_irt
+from fewbench_papers.algorithms.irt import fit_irt
 from whole_estimate import peak, show
 
 FloatArray = np.ndarray

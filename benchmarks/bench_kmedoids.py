@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.algorithms.clustering.kmedoids import kmedoids
+from fewbench_papers.algorithms.clustering.distances import item_distances
+from fewbench_papers.algorithms.clustering.kmedoids import kmedoids
 
 
 def simulated_answers(n_items: int, n_models: int, seed: int = 0) -> NDArray[np.float64]:

@@ -17,13 +17,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from fewbench._threads import one_thread
-from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.methods import Answers
-from fewbench.methods.adaptive.tailored import Tailored, TailoredSession
 from fewbench.scores import Scores
 from fewbench.testing import simulate
 from fewbench.uncertainty.replay import replay
+from fewbench_papers.algorithms.clustering.distances import item_distances
+from fewbench_papers.algorithms.clustering.kmedoids import kmedoids
+from fewbench_papers.tailoredbench.tailored import Tailored, TailoredSession
 from whole_estimate import show
 
 FloatArray = IntArray = np.ndarray

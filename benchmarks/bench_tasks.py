@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from fewbench._threads import one_thread
-from fewbench.algorithms.choice.facility_location import facility_location
-from fewbench.bento import Similarity, TaskMatrix
+from fewbench_papers.bento import Similarity, TaskMatrix
+from fewbench_papers.bento.facility_location import facility_location
 from papers.methods.bento import MatchedSim, best_facilities, chooser_of
 
 TASKS, K, LIMIT = 1000, 50, 2.0

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtr, stdtrit
 
-from fewbench.decide.differences import contrast
+from fewbench.decide.joint_estimate import contrast
 from fewbench.decide.operands import operand
 from fewbench.evaluation import Evaluation
 from fewbench.readers.npz import read_npz

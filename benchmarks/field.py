@@ -48,10 +48,13 @@ def record(found: dict[str, tuple[list[Found], float]]) -> str:
     """Return the text of the record."""
     what = __doc__.split("\n\n", 3)[3]
     parts = ["# The field study", "Made by `python benchmarks/field.py FOLDER`.", what.strip()]
-    parts += ["## What to expect", summary({name: rows for name, (rows, _) in found.items()})]
+    of_stories = {name: rows for name, (rows, _) in found.items() if name != "seams"}
+    parts += ["## What to expect", summary(of_stories)] if of_stories else []
     for name, (rows, seconds) in found.items():
-        about = sys.modules[STORIES[name][0].__module__].__doc__.strip()
-        parts += [f"## {name}", f"{about} {seconds:.0f} s of processor time.", table(rows)]
+        module = sys.modules[STORIES[name][0].__module__]
+        own = getattr(module, "table", table)
+        about = module.__doc__.strip()
+        parts += [f"## {name}", f"{about} {seconds:.0f} s of processor time.", own(rows)]
     return "\n\n".join(parts)
 
 

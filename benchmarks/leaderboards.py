@@ -24,7 +24,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import fewbench
-from fewbench.decide.leaderboard import leaderboard
+from fewbench.decide.joint_estimate import JointEstimate
+from fewbench.decide.leaderboard import table_operands
+from fewbench.decide.standings import Standings
 from fewbench.public import load_scores
 
 LEVEL = 0.9
@@ -44,7 +46,8 @@ SIZES = ((5, 50, 0.0), (5, 200, 0.1), (20, 100, 0.0))
 
 
 def standings(scores, *, fixed_items=False):
-    return leaderboard(scores, (), LEVEL, tasks=False, fixed_items=fixed_items)[0]
+    sides, _ = table_operands(scores, ())
+    return Standings.of(JointEstimate(sides, fixed_items=fixed_items), LEVEL)
 
 
 def tables(folder):
@@ -84,7 +87,7 @@ def halves(folder):
             turned += int((apart & (there < 0)).sum())
             above = np.subtract.outer(ours, ours) > 0
             plain.append(float((there[above] < 0).mean()))
-            kept += bool(found.may_be_best[found.names.index(best)])
+            kept += bool(not found.surely_above[:, found.names.index(best)].any())
         pairs = SPLITS * scores.n_models * (scores.n_models - 1) / 2
         print(f"| {name} | {share / pairs:.2f} | {turned / share:.5f} | {np.mean(plain):.3f} | "
               f"{kept} of {SPLITS} |", flush=True)  # fmt: skip
@@ -103,7 +106,7 @@ def null(_):
                 names = [f"m{at}" for at in range(n_models)]
                 found = standings(fewbench.from_arrays(cells, models=names))
                 apart += bool(found.surely_above.any())
-                not_best += not found.may_be_best[found.names.index("m0")]
+                not_best += found.surely_above[:, found.names.index("m0")].any()
             bound = max(bound, apart / REPEATS)
             print(f"| {n_models} | {n_items} | {missing:.0%} | {name} | {apart / REPEATS:.3f} | "
                   f"{not_best / REPEATS:.3f} |", flush=True)  # fmt: skip

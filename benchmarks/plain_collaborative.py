@@ -7,7 +7,7 @@ rounding are as in `fewbench`.
 
 import numpy as np
 
-from fewbench.methods.adaptive.collaborative import NEIGHBOURS
+from fewbench_papers.collaborative.collaborative import NEIGHBOURS
 
 
 def cosine(a, b):  # type: ignore[no-untyped-def]

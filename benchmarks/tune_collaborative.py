@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.readers import import_results
 from fewbench.scores import Scores
 from fewbench.uncertainty.replay import replay
+from fewbench_papers.collaborative.collaborative import Collaborative
 
 RATIOS = (0.1, 0.3)
 CHOICES = {

@@ -44,7 +44,7 @@ from scipy.special import expit, stdtrit
 
 import fewbench
 from fewbench import Evaluation
-from fewbench.decide.differences import contrast
+from fewbench.decide.joint_estimate import contrast
 from fewbench.decide.operands import operand
 from fewbench.readers.npz import read_npz
 from fewbench.scores import Scores

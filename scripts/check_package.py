@@ -18,8 +18,12 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-NEEDED = ("py.typed", "datasets/zoo.npz", "show/style.css", "show/frame.html.j2", "cli/app.py")
-UNWANTED = ("tests/", "benchmarks/", "fixtures/", ".github/", ".ci/", "__pycache__", ".pyc")
+NEEDED = (
+    *("fewbench/py.typed", "fewbench/datasets/zoo.npz", "fewbench/show/style.css"),
+    *("fewbench/show/frame.html.j2", "fewbench/cli/app.py", "fewbench_papers/py.typed"),
+    *("fewbench_logs/py.typed", "fewbench_logs/sites/sources.csv"),
+)
+UNWANTED = ("/tests/", "/benchmarks/", "/fixtures/", "/.github/", "/.ci/", "__pycache__", ".pyc")
 BIN = "Scripts" if os.name == "nt" else "bin"
 SMALL = 5_000_000  # bytes; more is data that nobody meant to ship
 
@@ -74,15 +78,15 @@ def look_into(wheel: Path, sdist: Path) -> None:
         in_wheel = archive.namelist()
     with tarfile.open(sdist) as archive:
         in_sdist = archive.getnames()
-    for path, names, base in ((wheel, in_wheel, "fewbench/"), (sdist, in_sdist, "src/fewbench/")):
+    for path, names, base in ((wheel, in_wheel, ""), (sdist, in_sdist, "src/")):
         missing = [one for one in NEEDED if not any(name.endswith(base + one) for name in names)]
-        unwanted = [name for name in names if any(part in name for part in UNWANTED)]
+        unwanted = [name for name in names if any(part in f"/{name}" for part in UNWANTED)]
         size = path.stat().st_size
         assert not missing, f"{path.name} lacks {missing}"
         assert not unwanted, f"{path.name} holds {unwanted[:5]}"
         assert size < SMALL, f"{path.name} has {size:,} bytes"
         print(f"{path.name}: {len(names)} files, {size:,} bytes")
-    sources = {path.relative_to(ROOT / "src") for path in (ROOT / "src/fewbench").rglob("*.py")}
+    sources = {path.relative_to(ROOT / "src") for path in (ROOT / "src").rglob("*.py")}
     lacking = {path.as_posix() for path in sources} - set(in_wheel)
     assert not lacking, f"{wheel.name} lacks {sorted(lacking)[:5]}"
 
@@ -94,7 +98,10 @@ def try_out(archive: Path, environment: Path, *options: str) -> None:
     run(*pip, *options, archive, cwd=environment)
     said = run(environment / BIN / "fewbench", "--version", cwd=environment).strip()
     assert archive.name.startswith(said.replace(" ", "-")), f"{said}, not that of {archive.name}"
-    run(environment / BIN / "fewbench", "methods", cwd=environment)
+    listed = {"methods": "tailored", "get list": "swe-bench", "--help": "transfer"}
+    for words, named in listed.items():  # of the packages beside the core: their entry points
+        out = run(environment / BIN / "fewbench", *words.split(), cwd=environment)
+        assert named in out, f"fewbench {words} does not name {named}"
     print(f"{archive.name}: installs and runs on Python {sys.version.split()[0]}")
 
 

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 import fewbench
 from fewbench.errors import FewbenchError
 from fewbench.public import SOURCES
-from fewbench.public.get import megabytes
 
 # What to ask of sources that need a benchmark, chosen to be small.
 ASKED = {
@@ -45,7 +44,7 @@ def main() -> int:
                 results = fewbench.get(name, cache=folder, **asked)
                 size = sum(one.stat().st_size for one in results.files.folder.rglob("*.*"))
             shape = f"{results.scores.n_models} models × {results.scores.n_items} items"
-            said = f"{shape}, {megabytes(size)}, commit {results.files.commit[:12]}"
+            said = f"{shape}, {size / 1e6:.1f} MB, commit {results.files.commit[:12]}"
             attributes = ", ".join(results.scores.models.columns)
             said += f", attributes: {attributes or 'none'}"
             notes = [f"  note: {note}" for note in results.notes]

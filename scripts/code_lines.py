@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 
 ROOT = Path(__file__).parents[1]
-SOURCE = PurePath("src/fewbench")
+SOURCE = PurePath("src")
+CORE, PAPERS, LOGS = "fewbench", "fewbench_papers", "fewbench_logs"
 LIMITS = Path(__file__).with_suffix(".txt")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -37,12 +38,22 @@ def code_lines(text: str) -> int:
 
 
 def by_package(files: Iterable[tuple[PurePath, str]]) -> Counter[str]:
-    """Return the code lines of each package, and of the modules beside them."""
+    """Return the code lines of each package, and of the modules beside them.
+
+    A folder of the packages beside the core is named with its package: `fewbench_papers/bento`.
+    """
     lines: Counter[str] = Counter()
     for path, text in files:
-        package, *module = path.relative_to(SOURCE).parts
-        lines[package if module else "top level"] += code_lines(text)
+        package, folder, *module = path.relative_to(SOURCE).parts
+        folder = folder if module else "top level"
+        lines[folder if package == CORE else f"{package}/{folder}"] += code_lines(text)
     return lines
+
+
+def totals(lines: Counter[str]) -> dict[str, int]:
+    """Return the code lines of the core, and of all packages."""
+    core = sum(n for name, n in lines.items() if "/" not in name)
+    return {"core": core, "all": lines.total()}
 
 
 def now() -> Counter[str]:
@@ -70,7 +81,7 @@ def limits() -> dict[str, int]:
 
 def lower() -> None:
     """Write each package's number where it is lower than its limit."""
-    lines, rows = now(), []
+    rows, lines = [], Counter(now() | Counter(totals(now())))
     for row in LIMITS.read_text(encoding="utf-8").splitlines():
         package, colon, rest = row.partition(":")
         if colon and not row.startswith("#") and lines[package] < int(rest.split("#")[0]):
@@ -88,9 +99,9 @@ def main() -> None:
         lower()
     lines = now()
     before = at(options.revision) if options.revision else lines
-    for package, count in [*lines.most_common(), ("all", lines.total())]:
-        change = count - (before.total() if package == "all" else before[package])
-        print(f"{package:12}{count:7}" + (f"{change:+7}" if options.revision else ""))
+    for package, count in [*lines.most_common(), *totals(lines).items()]:
+        change = count - {**before, **totals(before)}.get(package, 0)
+        print(f"{package:32}{count:7}" + (f"{change:+7}" if options.revision else ""))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from fewbench.cli.methods import ALL, FIRST
 from fewbench.methods import CATALOGUE
 from fewbench.methods.catalogue import ADVICE, WITH_FILE
 
+ALL = {**CATALOGUE, **WITH_FILE}
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/methods"
 DATA = ROOT / "benchmarks/results"
@@ -118,7 +118,7 @@ def results_page(rows: pd.DataFrame) -> str:
     lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * (1 + len(REGIMES)) + "|"]
     pages = pages_of_methods()
     for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
-        if method not in FIRST:
+        if method not in ALL or not ALL[method].is_main:
             continue
         cells = [f"[`{method}`](methods/{pages[method]})"]
         for split in REGIMES:
@@ -209,7 +209,7 @@ def methods_page() -> str:
     """Return the list of methods to choose from."""
     at = pages_of_methods() | dict.fromkeys(WITH_FILE, "tasks.md")
     lines = ["| method | what it does |", "|---|---|"]
-    for name in FIRST:
+    for name in [name for name in ALL if ALL[name].is_main]:
         typed = WITH_FILE[name].parts if name in WITH_FILE else name
         lines.append(f"| [`{typed}`]({at[name]}) | {ALL[name].summary} |")
     return METHODS_HEAD + "\n".join(lines) + "\n"

@@ -35,14 +35,15 @@ REPOSITORY_PAGES = {"how-to/contribute.md": "CONTRIBUTING.md", "changelog.md": "
 # Public modules. Users import what `__all__` of these names; all others are internal.
 PUBLIC = (
     "fewbench",
-    "fewbench.bento",
-    "fewbench.bento.measurement",
     "fewbench.datasets",
     "fewbench.errors",
     "fewbench.inspect",
     "fewbench.methods",
     "fewbench.testing",
     "fewbench.testing.conformance",
+    "fewbench.testing.reader_conformance",
+    "fewbench_papers.bento",
+    "fewbench_papers.bento.measurement",
 )
 # Titles of the pages of the Python reference, by the package that a name comes from.
 TITLES = {
@@ -242,7 +243,8 @@ def commands_page() -> str:
     lines = ["# Commands", "", summary, "", f"```\n{examples}\n```", ""]
     lines += ["`fewbench COMMAND --help` prints what stands here.", ""]
     lines += ["| command | |", "|---|---|"]
-    lines += [f"| [`{name}`](#{anchor(name)}) | {said} |" for name, (_, said) in COMMANDS.items()]
+    for name, listed in COMMANDS.items():
+        lines.append(f"| [`{name}`](#{anchor(name)}) | {listed.summary} |")
     for name in COMMANDS:
         for words, command in walk(name, load_command(name)):
             lines += ["", *command_lines(words, command)]

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SOURCE = Path("src/fewbench")
+SOURCE = Path("src")
+CORE = "fewbench"
 LEFT_OUT = (".git", ".venv", "site", "*.egg-info", ".*_cache", "__pycache__", ".hypothesis")
 
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
@@ -137,7 +138,9 @@ def faults(path: Path) -> Iterator[Fault]:
 
 def drawn(package: str, number: int, seed: int) -> list[Fault]:
     """Return faults of a package, of every kind about as many."""
-    paths = sorted(path.relative_to(ROOT) for path in (ROOT / SOURCE / package).rglob("*.py"))
+    places = (ROOT / SOURCE / CORE / package, ROOT / SOURCE / package)
+    folder = next(place for place in places if place.exists())
+    paths = sorted(path.relative_to(ROOT) for path in folder.rglob("*.py"))
     left: dict[str, list[Fault]] = {}
     for fault in (fault for path in paths for fault in faults(path)):
         left.setdefault(fault.kind, []).append(fault)
@@ -178,13 +181,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("package", help="folder or file below src/fewbench")
+    parser.add_argument("package", help="folder or file below src/fewbench, or src/")
     parser.add_argument("-n", "--number", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", type=Path, nargs="*", help="default: tests/PACKAGE")
     parser.add_argument("--limit", type=float, help="seconds a fault, default: 3 clean runs")
     options = parser.parse_args()
-    tests = options.tests or [Path("tests", options.package)]
+    of_package = options.package.removeprefix("fewbench_")  # fewbench_papers/bento
+    tests = options.tests or [Path("tests", of_package)]
     found: Counter[bool] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "fewbench")

@@ -21,6 +21,8 @@ from fewbench.methods.parts import STAGES
 from fewbench.methods.written import plain
 
 ROOT = Path(fewbench.__file__).parent
+BESIDE = [ROOT.parent / name for name in ("fewbench_logs", "fewbench_papers")]
+"""Packages that the core knows only by their entry points."""
 BASE = {
     "errors",
     "_arrays",
@@ -31,6 +33,7 @@ BASE = {
     "_lazy",
     "_memory",
     "_names",
+    "_plugins",
     "_progress",
     "_seeds",
     "_text",
@@ -39,6 +42,7 @@ BASE = {
     "_types",
     "_version",
     "_warned",
+    "support",
 }
 BELOW = {
     "executors": {"executors"},
@@ -68,10 +72,6 @@ BELOW = {
         *("runners", "show", "evaluation", "uncertainty", "methods", "public", "readers", "scores"),
     },
     "public": {"public", "readers", "checks", "scores", "executors"},
-    "bento": {
-        *("bento", "show", "study", "evaluation", "uncertainty", "runners", "readers", "methods"),
-        *("scores", "algorithms"),
-    },
 }
 ABOVE = {"cli"}
 
@@ -81,8 +81,16 @@ def nodes(path):
     return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
-def sources():
+def core():
     return sorted(ROOT.rglob("*.py"))
+
+
+def beside():
+    return sorted(path for package in BESIDE for path in package.rglob("*.py"))
+
+
+def sources():
+    return [*core(), *beside()]
 
 
 def room_of(path):
@@ -106,7 +114,7 @@ def imported(path):
 
 def test_imports_point_one_way():
     wrong = {}
-    for path in sources():
+    for path in core():
         room = room_of(path)
         if room in BELOW and (above := set(imported(path)) - BELOW[room] - BASE):
             wrong[str(path)] = above
@@ -114,13 +122,41 @@ def test_imports_point_one_way():
 
 
 def test_no_room_but_themselves_imports_the_topmost():
-    for path in sources():
+    for path in core():
         if room_of(path) not in {*ABOVE, "__init__", "__main__"}:
             assert not set(imported(path)) & ABOVE, path
 
 
+def names_of(path):
+    """The full names of modules, and of what is taken from them, that a file imports."""
+    for node in nodes(path):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_the_core_knows_no_package_beside_it():
+    names = tuple(package.name for package in BESIDE)
+    for path in core():
+        assert not [name for name in names_of(path) if name.startswith(names)], path
+        assert not set(names) & {*re.findall(r"fewbench_\w+", path.read_text())}, path
+
+
+def test_packages_beside_the_core_use_its_public_names_alone():
+    """As a package of a user's does; and each other's not at all."""
+    for path in beside():
+        own = path.relative_to(ROOT.parent).parts[0]
+        for name in names_of(path):
+            package, *inner = name.split(".")
+            if package.startswith("fewbench"):
+                assert package in ("fewbench", own), f"{path} imports {name}"
+                private = [part for part in inner if part.startswith("_")]
+                assert package == own or not private, f"{path} imports {name}"
+
+
 def test_no_room_reaches_into_another_s_private_names():
-    for path in sources():
+    for path in core():
         for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fewbench."):
                 parts = node.module.split(".")[1:]
@@ -134,7 +170,7 @@ def test_only_one_place_prints():
     """There control characters are written out."""
     helps = {"_text.py", "runners/lm_eval/setup.py"}  # the last: lm-eval's own help
     for path in sources():
-        if path.relative_to(ROOT).as_posix() not in helps:
+        if path.relative_to(ROOT.parent).as_posix().removeprefix("fewbench/") not in helps:
             for node in nodes(path):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     assert node.func.id != "print", f"{path}, line {node.lineno}: use echo or say"
@@ -200,7 +236,12 @@ def test_each_parameter_of_a_function_is_read():
             if isinstance(each, ast.FunctionDef):
                 parameters = {a.arg for a in (*each.args.args, *each.args.kwonlyargs)} - {"_"}
                 read = {n.id for b in each.body for n in ast.walk(b) if isinstance(n, ast.Name)}
-                left = parameters - read - KEYS - (names if room_of(path) == "cli" else set())
+                left = (
+                    parameters
+                    - read
+                    - KEYS
+                    - (names if {"cli", "commands"} & {*path.parts} else set())
+                )
                 unread |= {f"{each.name}({name})" for name in left}
     assert unread == UNREAD
 
@@ -258,7 +299,7 @@ def test_using_fewbench_is_light():
 def test_evaluations_decisions_and_readers_need_no_catalogue():
     """The catalogue imports every method, which takes a sixth of a second."""
     new = newly_imported("pass", "import fewbench.decide, fewbench.cli.decide, fewbench.readers")
-    assert not [name for name in new if name.startswith(("fewbench.methods.cat", "fewbench.bento"))]
+    assert not [name for name in new if name.startswith(("fewbench.methods.cat", "fewbench_"))]
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -312,7 +353,7 @@ def test_what_unpickles_or_executes_is_seen(text):
 
 # Lists of what is not so yet. They only get shorter: what is no longer so is taken out.
 
-OWN_JSON = {"bento.selection", "methods.subset"}
+OWN_JSON = {"fewbench_papers.bento.selection", "methods.subset"}
 """Modules with a `to_json` of their own; `show.page` is to have the one of all results."""
 SCRIPT = Path(__file__).parents[1] / "scripts/code_lines.py"
 
@@ -320,8 +361,8 @@ SCRIPT = Path(__file__).parents[1] / "scripts/code_lines.py"
 def modules():
     """The names of all modules, with the nodes of their syntax trees."""
     for path in sources():
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        yield ".".join(("fewbench", *parts)).removesuffix(".__init__"), nodes(path)
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        yield ".".join(parts).removesuffix(".__init__"), nodes(path)
 
 
 def test_each_class_name_stands_once():
@@ -365,7 +406,8 @@ def test_code_lines_stay_within_their_limits():
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     limits, lines = script.limits(), script.now()
-    assert {package: n for package, n in lines.items() if n > limits.get(package, 0)} == {}
+    numbers = {**lines, **script.totals(lines)}
+    assert {package: n for package, n in numbers.items() if n > limits.get(package, 0)} == {}
 
 
 SET_BY_FEWBENCH = {
@@ -385,8 +427,8 @@ def is_set(setting, texts):
 
 def test_each_setting_is_set_by_an_entry_an_example_or_a_benchmark():
     """What nobody sets is a constant. Of a page, the part is named in the same paragraph."""
-    parts = {name: part for stage in STAGES.values() for name, part in stage.items()} | ADAPTIVE
-    root, texts = ROOT.parents[1], [entry.parts for entry in (CATALOGUE | WITH_FILE).values()]
+    parts = {name: part for by in (*STAGES.values(), ADAPTIVE) for name, part in by.items()}
+    root, texts = ROOT.parents[1], [entry.parts for entry in {**CATALOGUE, **WITH_FILE}.values()]
     for page in (root / "README.md", *root.glob("docs/**/*.md")):
         texts += re.split(r"\n(?=\n|- )", page.read_text(encoding="utf-8"))
     texts += [path.read_text(encoding="utf-8") for path in root.glob("benchmarks/**/*.py")]

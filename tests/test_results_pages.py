@@ -1,6 +1,8 @@
 """Pages with measured numbers and the list of methods are as make_results.py writes them."""
 
 import importlib.util
+import sys
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,17 @@ from fewbench.methods import CATALOGUE
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("results", ROOT / "scripts/make_results.py")
+def loaded(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses look
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def script():
+    return loaded("make_results")
 
 
 def test_pages_are_as_the_script_writes_them(script):
@@ -54,3 +61,21 @@ def test_a_table_of_a_file_is_found_by_its_heading_and_first_cell(script):
     assert len(table) == 7
     with pytest.raises(ValueError, match=r"has no table 'tau'"):
         script.table_of("collaborative.md", heading, "tau")
+
+
+def test_each_paper_s_figure_is_of_the_record_and_on_its_page():
+    figures = loaded("make_figures")
+    page = (ROOT / "docs/reproduced.md").read_text(encoding="utf-8")
+    for name, figure in figures.FIGURES.items():
+        rows = figures.rows_of(name)
+        assert {row["method"] for row in rows} == {*figure.lines.values()}
+        assert f"(assets/papers/{name}.svg)" in page
+        drawn = (figures.TO / f"{name}.svg").read_text(encoding="utf-8")
+        assert all(escape(title) in drawn for title in figure.lines.values())
+    printed = [
+        row["y"] for row in figures.rows_of("tailoredbench")
+        if (row["method"], row["by"]) == ("TailoredBench", "paper")
+    ]  # fmt: skip
+    assert printed == [3.5, 3.4, 3.3, 3.1, 2.9]
+    forest = [row["y"] for row in figures.rows_of("disco") if row["method"] == "DISCO, forest"]
+    assert len(forest) == 6

@@ -8,27 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fewbench._seeds import child_seed
-from fewbench.algorithms.choice.facility_location import coverage
-from fewbench.bento import (
-    Similarity,
-    TaskChooser,
-    TaskMatrix,
-    TaskResults,
-    Transferability,
-    judge,
-    read_chooser,
-)
-from fewbench.bento.held_out import CostlyTasks, HeldOutTasks, ridge_on_means
-from fewbench.bento.judgement import (
-    anchor_ratio,
-    question_estimates,
-    resampled_models,
-    task_estimates,
-)
 from fewbench.methods import StaticMethod
-from fewbench.methods.prediction.mean import AnchorRatio, Mean
-from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
-from fewbench.methods.tasks.matrix import SOURCE_SCORES, of_texts
+from fewbench.methods.prediction.mean import Mean
 from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,
@@ -39,7 +20,28 @@ from fewbench.study.inference import (
 )
 from fewbench.study.metrics import nrmse, pearson
 from fewbench.study.splits import make_split
-from papers.bento_baselines import BASELINES, texts_of_tasks
+from fewbench_papers.bento import (
+    Similarity,
+    TaskChooser,
+    TaskMatrix,
+    TaskResults,
+    Transferability,
+    judge,
+    read_chooser,
+)
+from fewbench_papers.bento.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
+from fewbench_papers.bento.facility_location import coverage
+from fewbench_papers.bento.held_out import CostlyTasks, HeldOutTasks, ridge_on_means
+from fewbench_papers.bento.judgement import (
+    anchor_ratio,
+    question_estimates,
+    resampled_models,
+    task_estimates,
+)
+from fewbench_papers.bento.matrix import SOURCE_SCORES, of_texts
+from fewbench_papers.bento.ratio import AnchorRatio
+from papers.bento_baselines import BASELINES, TEXTS, texts_of_tasks
+from papers.bento_baselines import METHODS as BY_TEXTS
 from papers.bento_constant import CONSTANT, likeness_of_all
 from papers.bento_data import (
     FLAN,
@@ -183,9 +185,7 @@ def sim_and_others(context: Context) -> str:
     """Where other choices of tasks have another error than BenTo-sim, counted over models."""
     rows = []
     for title, results, matrix in both_tables(context):
-        texts = of_texts(texts_of_tasks(), matrix.names, matrix.sizes)
         sets = {name: sets_of(METHODS[name], matrix, KS, 0) for name in OTHERS_OF_SIM}
-        sets["BM25-sim"] = sets_of("bento-sim", texts, KS, 0)
         estimates = {name: {k: results.reduced(sets[name][k]) for k in KS} for name in sets}
         estimates["random tasks, mean"] = {
             k: task_estimates(results, k, child_seed(0, k), 5000) for k in KS
@@ -197,6 +197,61 @@ def sim_and_others(context: Context) -> str:
         "NRMSE of BenTo-sim (Eq. 2-3) less that of another choice, with 90 % intervals over models "
         "(families as one); below 0, BenTo-sim is better.\n\n"
         + table_of("k =", [str(k) for k in KS], rows)
+    )
+
+
+def sim_and_texts(context: Context) -> str:
+    """Where the errors of BM25 and of BenTo-sim differ, counted over models."""
+    rows, texts = [], texts_of_tasks(context)
+    for title, results, matrix in both_tables(context):
+        by_text = of_texts(texts, matrix.names, matrix.sizes)
+        for name, method in BY_TEXTS.items():
+            sets = sets_of(method, by_text, KS, 0)
+            gaps = less_errors(results, matrix, {k: results.reduced(sets[k]) for k in KS})
+            rows.append(f"| {name}, {title} models | {' | '.join(map(str, gaps))} |")
+    return (
+        "NRMSE of BenTo-sim (Eq. 2-3) less that of BM25, with 90 % intervals over models (families "
+        "as one); below 0, BenTo-sim is better.\n\n" + table_of("k =", [str(k) for k in KS], rows)
+    )
+
+
+SIZES = range(1, 11)
+DRAWS = 1000
+
+
+def best_sizes(context: Context) -> str:
+    """Table 4 and Figure 4: the least error over the numbers of tasks."""
+    ours = "bento-sim"
+    chosen = {"BenTo-sim, Eq. 2-3": ours} | {name: METHODS[name] for name in OTHERS_OF_SIM}
+    chosen |= {name: METHODS[name] for name in METHODS if name.startswith("BenTo-le, the program")}
+    cells: dict[str, list[str]] = {name: [] for name in (*chosen, "random tasks, mean")}
+    for _, results, matrix in both_tables(context):
+        weights = resampled_models(results, np.random.default_rng(0), DRAWS)
+        least = {}
+        for name, method in chosen.items():
+            sets = sets_of(method, matrix, SIZES, 0)
+            said = np.array([results.reduced(sets[k]) for k in SIZES])
+            errors = nrmse(said, results.full)
+            least[name] = nrmse(said, results.full, weights).min(axis=0)
+            gap = np.quantile(least["BenTo-sim, Eq. 2-3"] - least[name], [0.05, 0.95])
+            at = int(errors.argmin())
+            cells[name] += [
+                f"{errors[at]:.3f} (k = {SIZES[at]})",
+                "–" if method == ours else "{:+.3f} to {:+.3f}".format(*gap),
+            ]
+        rng = np.random.default_rng(1)
+        orders = [rng.permutation(len(matrix.names))[: SIZES[-1]] for _ in range(DRAWS)]
+        drawn = np.array([[results.reduced(order[:k]) for k in SIZES] for order in orders])
+        cells["random tasks, mean"] += [f"{nrmse(drawn, results.full).min(axis=1).mean():.3f}", "–"]
+    return (
+        "The least NRMSE over 1 to 10 tasks, as the paper compares similarities and clusterings: "
+        "the number of tasks is chosen by the models that measure it. *Less*: BenTo-sim's least "
+        "less the other's, 90 % intervals over models; below 0, BenTo-sim is better.\n\n"
+        + table_of(
+            "",
+            ["seven released models", "less", "102 other models", "less"],
+            [f"| {name} | {' | '.join(values)} |" for name, values in cells.items()],
+        )
     )
 
 
@@ -570,6 +625,8 @@ SECTIONS = (
     Study("102 other models", (*RELEASED, OTHERS), of_others),
     Study("BenTo-sim or BenTo-le", (*RELEASED, OTHERS), sim_or_le),
     Study("BenTo-sim and other choices, over models", (*RELEASED, OTHERS), sim_and_others),
+    Study("BenTo-sim and BM25, over models", (*RELEASED, OTHERS, TEXTS), sim_and_texts),
+    Study("The best number of tasks (Table 4, Figure 4)", (*RELEASED, OTHERS), best_sizes),
     *LISTS,
     Study("FLAN", (FLAN,), of_flan),
     *CONSTANT,

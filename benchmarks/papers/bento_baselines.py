@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from importlib.resources import files
 
 import numpy as np
 
-from fewbench.bento import TaskMatrix, read_chooser
-from fewbench.bento.judgement import judge
-from fewbench.methods.tasks.matrix import of_texts
 from fewbench.study.metrics import nrmse
+from fewbench_papers.bento import TaskMatrix, read_chooser
+from fewbench_papers.bento.judgement import judge
+from fewbench_papers.bento.matrix import of_texts
 from papers.bento_data import (
     KS,
     OTHERS,
@@ -23,11 +22,12 @@ from papers.bento_data import (
 )
 from papers.record import Context, Study
 
-TEXTS = "tasks/mmlu/flan_cot_fewshot/_cot_prompts.json"
+TEXTS = "bento/mmlu_texts.json"
+AS_PUBLISHED = "BM25-sim, z-scores"
 METHODS = {
     "BM25-sim, Eq. 2-3": "bento-sim",
     "BM25-sim, columns divided by their sums": "bento-sim(scaling=sum)",
-    "BM25-sim, z-scores": "bento-sim(scaling=z-score)",
+    AS_PUBLISHED: "bento-sim(scaling=z-score)",
     "BM25-le, K = 5": "bento-le(components=5)",
     "BM25-le, K = 10": "bento-le(components=10)",
 }
@@ -36,16 +36,16 @@ SHARES = (0.05, 0.02, 0.007)  # of all questions, as in Table 5
 DRAWS = 200
 
 
-def texts_of_tasks() -> dict[str, str]:
-    """Return the texts of MMLU's tasks that come with lm-eval."""
-    texts: dict[str, str] = json.loads((files("lm_eval") / TEXTS).read_text(encoding="utf-8"))
+def texts_of_tasks(context: Context) -> dict[str, str]:
+    """Return the texts of MMLU's tasks."""
+    texts: dict[str, str] = json.loads((context.folder / TEXTS).read_text(encoding="utf-8"))
     return texts
 
 
 def by_texts(context: Context) -> str:
-    """Tasks compared by the texts of their development questions."""
+    """Tasks compared by the texts of their questions."""
     own, transfer, lists = released(context)
-    texts = texts_of_tasks()
+    texts = texts_of_tasks(context)
     matrix = of_texts(texts, transfer.tasks, transfer.n_questions)
     sets = {
         name: {k: read_chooser(method).order(matrix, k, 0).tasks for k in KS}
@@ -64,12 +64,13 @@ def by_texts(context: Context) -> str:
             shares = " | ".join(f"{one.random_tasks.percentile:.0%}" for one in found)
             rows.append(f"| random task sets as good or better | {shares} |")
         tables.append(table_of(f"{title}: NRMSE, k =", [str(k) for k in KS], rows))
-    words = np.mean([len(text.split()) for text in texts.values()])
+    found, printed = sets[AS_PUBLISHED][KS[-1]].tolist(), lists["bm25_sim"]
+    same = sum(task == other for task, other in zip(found, printed, strict=True))
     return (
         "BM25 between the texts of MMLU's 57 tasks takes the place of transferability. The texts "
-        f"come with lm-eval (`{TEXTS}`): an instruction and five development questions with "
-        f"options and worked solutions, {words:.0f} words per task. The paper's texts have all "
-        "questions; its BM25 matrices are not released, its lists are.\n\n" + "\n\n".join(tables)
+        "are all questions with their options and right letters, as in the authors' program; its "
+        f"matrix is not released. {AS_PUBLISHED}: {same} of the {len(printed)} published tasks, in "
+        "order.\n\n" + "\n\n".join(tables)
     )
 
 
@@ -129,6 +130,6 @@ def rows_of(title: str, right: np.ndarray, task_of: np.ndarray, transfer) -> lis
 
 
 BASELINES = (
-    Study("BM25 between the tasks' texts", (*RELEASED, OTHERS), by_texts),
+    Study("BM25 between the tasks' texts", (*RELEASED, OTHERS, TEXTS), by_texts),
     Study("Few questions of few tasks", (*RELEASED, QUESTIONS, OTHERS), tasks_and_items),
 )

@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from fewbench.bento import Similarity, TaskMatrix, TaskResults, Transferability, read_chooser
-from fewbench.bento.held_out import HeldOutTasks
-from fewbench.bento.judgement import resampled_models
-from fewbench.methods.tasks.choosers import mismatch
 from fewbench.scores import Scores
 from fewbench.study.metrics import nrmse
+from fewbench_papers.bento import Similarity, TaskMatrix, TaskResults, Transferability, read_chooser
+from fewbench_papers.bento.choosers import mismatch
+from fewbench_papers.bento.held_out import HeldOutTasks
+from fewbench_papers.bento.judgement import resampled_models
 from papers.bento_data import KS, OTHERS, RELEASED, in_order, others, released, row, table_of
 from papers.methods.bento import MatchedLe, sets_of
 from papers.record import Context, Study, without_duplicates

@@ -1,8 +1,8 @@
 """BenTo's released data, 102 other models, and how their tables are written."""
 
-from fewbench.bento import TaskResults, Transferability
-from fewbench.readers.task_tables import read_task_table
 from fewbench.scores import Scores
+from fewbench_papers.bento import TaskResults, Transferability
+from fewbench_papers.bento.task_tables import read_task_table
 from papers.record import Context
 
 KS = (1, 2, 3, 5, 8, 10)

@@ -1,5 +1,6 @@
 """BenTo's released data, built from the files of its authors' repository."""
 
+import csv
 import json
 import re
 from collections.abc import Sequence
@@ -19,6 +20,11 @@ REPOSITORY = Repository(
         r"|log/benchmark/(\w+\.out|run_results_[\w-]+\.json))"
     ),
     UNDER,
+)
+EXAMS = Repository(
+    "chujiezheng/LLM-MCQ-Bias",
+    re.compile(r"code/data_mmlu/test/.+_test\.csv"),
+    "code/data_mmlu/test",
 )
 ASKED = {
     "llama2_13b": "llama_13b_5",
@@ -99,6 +105,16 @@ def _flan(folders: Sequence[Path], path: Path) -> None:
     path.write_bytes((folders[0] / "log/csv" / FLAN).read_bytes())
 
 
+def _texts(folders: Sequence[Path], path: Path) -> None:
+    """The texts of MMLU's tasks: all questions with their options and right letters."""
+    texts = {}
+    for file in sorted(folders[0].glob("*_test.csv")):
+        with file.open(encoding="utf-8", newline="") as lines:
+            cells = [cell for row in csv.reader(lines) for cell in row]
+        texts[file.stem.removesuffix("_test")] = "\n".join(cells)
+    path.write_text(json.dumps(texts), encoding="utf-8")
+
+
 BUILT = {
     f"bento/{name}": Built((REPOSITORY,), write)
     for name, write in {
@@ -107,5 +123,5 @@ BUILT = {
         "mmlu_models.csv": _models,
         "mmlu_questions.npz": _questions,
     }.items()
-}
+} | {"bento/mmlu_texts.json": Built((EXAMS,), _texts)}
 """Files that the record reads."""

@@ -262,6 +262,16 @@ SECTIONS = (
         distinct=True,
     ),
     Differences(
+        "Two-stage collaborative filtering and others by NDCG (Table 4), over models",
+        "openllm2_math_musr.npz",
+        tuple(("collaborative", other) for other in ("gp-irt-anchor", "sort-and-search")),
+        (184, 825),
+        "--split random",
+        5,
+        (NDCG,),
+        distinct=True,
+    ),
+    Differences(
         "Two-stage collaborative filtering with Eq. 9 to the letter, over models",
         "openllm2_math_musr.npz",
         tuple(

@@ -16,7 +16,8 @@ from fewbench.study import SplitSettings, make_split
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Kind
 from fewbench.uncertainty.replay import replay
-from papers.disco_theory import THEORY
+from papers.disco_estimates import ESTIMATES, authors_estimates
+from papers.disco_theory import EUCLIDEAN, THEORY
 from papers.methods import find
 from papers.record import (
     MAE,
@@ -70,9 +71,6 @@ BY_UMAP: tuple[Factor, ...] = (
     (f"{PDS}+umap(components=8)+forest", "UMAP, 8 dimensions (d)", None),
     (f"{PDS}+umap(components=64)+forest", "UMAP, 64 dimensions (d)", 0.982),
 )
-
-
-NEAREST = (("disco-pds-knn", "disco-pds-rf"),)
 
 
 class Said(NamedTuple):
@@ -149,7 +147,8 @@ def by_factors(context: Context, factors: tuple[Factor, ...] = FACTORS) -> str:
         kind: run(scores, scores, methods, SplitSettings(kind), context.workers) for kind in SPLITS
     }
     lines = [
-        f"102 runs of 25 checkpoints, 9,969 questions with option probabilities, {ITEMS} items, "
+        f"{scores.n_models} runs of {scores.models['family'].nunique()} checkpoints, "
+        f"{scores.n_items:,} questions with option probabilities, {ITEMS} items, "
         f"{REPEATS} divisions: whole checkpoints are targets, or runs, so that near copies of them "
         "are source models. The paper's figures (Table 2) are of other models: 382 source models, "
         "divided by date. Components are at most as many as source models less 1, about 74. A "
@@ -400,7 +399,7 @@ TABLE_1 = {
     "random": ("", (3.45, 2.85, 3.60, 2.61), (0.916, 0.839, 0.827, 0.898)),
     "gp-irt-random": ("", (2.79, 1.96, 1.64, 2.22), (0.922, 0.819, 0.928, 0.921)),
     "gp-irt-anchor": ("Anchor-IRT", (3.25, 2.19, 2.24, 4.55), (0.922, 0.830, 0.850, 0.708)),
-    "medoids(metric=correlation)+gp-irt": (
+    "gp-irt-anchor-corr": (
         "Anchor-corr",
         (2.08, 1.27, 1.95, 2.18),
         (0.927, 0.937, 0.918, 0.948),
@@ -461,7 +460,7 @@ def metabench(file: str) -> Table:
 TABLE_8 = {
     "random": ((2.85,), (0.933,)),
     "gp-irt-random": ((2.42,), (0.936,)),
-    "medoids(metric=correlation)+gp-irt": ((1.93,), (0.929,)),
+    "gp-irt-anchor-corr": ((1.93,), (0.929,)),
     "gp-irt-anchor": ((3.13,), (0.902,)),
     "disco-pds-knn": ((1.23,), (0.970,)),
     "disco-pds-rf": ((1.25,), (0.980,)),
@@ -496,6 +495,11 @@ SECTIONS: tuple[Section, ...] = (
     *(table_1(at, file) for at, file in enumerate(BENCHMARKS)),
     *map(metabench, BENCHMARKS),
     *LEADERBOARD,
+    Study(
+        "DISCO's Table 1 by the authors' estimates",
+        (ESTIMATES,),
+        lambda at: authors_estimates(at, TABLE_1),
+    ),
     Study("DISCO's factors on MMLU", (MMLU,), by_factors),
     Study("DISCO's factors on MMLU, UMAP", (MMLU,), by_umap),
     Study("DISCO by number of items on MMLU (Figure 5)", (MMLU,), by_items),
@@ -518,13 +522,18 @@ SECTIONS: tuple[Section, ...] = (
         seed_of=int,
     ),
     Differences(
-        "DISCO's predictors on MMLU, over models",
+        "DISCO's parts on MMLU, over models",
         MMLU,
-        tuple(
-            ("disco-pds-rf", f"{PDS}+pca+{predictor}")
-            for predictor in (
-                *("boosting", "mlp", "mlp(layers=3)", "ridge(alpha=10)", "lasso", "knn", "linear"),
-            )
+        (
+            ("disco-pds-rf", "pds(models=100,stratified=true)+signature+pca+forest"),
+            *(
+                ("disco-pds-rf", f"{PDS}+{rest}")
+                for rest in (
+                    *("forest", "pca(components=8)+forest", "pca(components=32)+forest"),
+                    *("pca+boosting", "pca+mlp", "pca+mlp(layers=3)", "pca+ridge(alpha=10)"),
+                    *("pca+lasso", "pca+knn", "pca+linear"),
+                )
+            ),
         ),
         (ITEMS,),
         "--split group",
@@ -550,10 +559,23 @@ SECTIONS: tuple[Section, ...] = (
                 (10, 100),
                 "--split random",
             ),
+            (
+                "checkpoints held out, gp-IRT",
+                (("disco-pds-rf", "gp-irt-anchor-corr"), ("disco-pds-rf", EUCLIDEAN)),
+                (ITEMS,),
+                "--split group",
+            ),
+            (
+                "every tenth model",
+                tuple(
+                    ("disco-pds-rf", other) for other in ("random", "gp-irt-anchor-corr", EUCLIDEAN)
+                ),
+                (ITEMS,),
+                "--split every --targets 0.1",
+            ),
             *(
                 (title, (("disco-pds-rf", "random"),), (ITEMS,), split)
                 for title, split in (
-                    ("every tenth model", "--split every --targets 0.1"),
                     ("the strongest tenth", "--split performance --targets 0.1"),
                     ("the strongest 30%", "--split performance --targets 0.3 --gap"),
                 )

@@ -1,7 +1,4 @@
-"""Tables built from authors' pickles, of which nothing is executed: only numbers and text are read.
-
-They follow what the authors' programs write, and were never tried on the real files.
-"""
+"""Tables built from authors' pickles: only numbers and text are read, nothing is executed."""
 
 import csv
 import json
@@ -16,7 +13,7 @@ from typing import Any
 import numpy as np
 from joblib.numpy_pickle import NumpyArrayWrapper, NumpyUnpickler
 
-from fewbench._types import FloatArray
+from fewbench._names import some
 from fewbench.errors import PublicError
 from fewbench.public import load_scores
 from fewbench.scores import save_scores
@@ -65,7 +62,7 @@ def numbers(path: Path) -> Any:
 
 PREDICTION = Repository(
     "socialfoundations/benchmark-prediction",
-    re.compile(r"data/scores/(openllm_math|musr|openllm_math_models)\.jbl"),
+    re.compile(r"data/scores/(openllm_math|musr)(_models)?\.jbl"),
     "data/scores",
 )
 TASKS = {
@@ -86,11 +83,11 @@ TASKS = {
 
 
 def _leaderboard(folders: Sequence[Path], path: Path) -> None:
-    """Right and wrong answers of both benchmarks, by the same models in the same order."""
+    """Right and wrong answers of the models that ran both benchmarks."""
     (folder,) = folders
-    models = [str(name) for name in numbers(folder / "openllm_math_models.jbl")]
-    parts = []
+    parts, runs = [], []
     for name, tasks in TASKS.items():
+        models = _told_apart(numbers(folder / f"{name}_models.jbl"))
         part = np.asarray(numbers(folder / f"{name}.jbl"))
         if part.shape != (len(models), sum(tasks.values())):
             raise PublicError(
@@ -98,18 +95,109 @@ def _leaderboard(folders: Sequence[Path], path: Path) -> None:
                 f"{sum(tasks.values())} items"
             )
         parts.append(part.astype(np.uint8))
+        runs.append({model: row for row, model in enumerate(models)})
+    models = [model for model in runs[0] if all(model in run for run in runs)]
+    rows = [[run[model] for model in models] for run in runs]
     sizes = {task: size for tasks in TASKS.values() for task, size in tasks.items()}
-    seen: dict[str, int] = defaultdict(int)
-    for at, model in enumerate(models):  # some models are there twice
-        seen[model] += 1
-        models[at] = model if seen[model] == 1 else f"{model}#{seen[model]}"
     np.savez_compressed(
         path,
-        scores=np.hstack(parts),
+        scores=np.hstack([part[at] for part, at in zip(parts, rows, strict=True)]),
         models=np.array(models),
         items=np.array([f"{task}-{at}" for task, size in sizes.items() for at in range(size)]),
         tasks=np.repeat(list(sizes), list(sizes.values())),
     )
+
+
+def _told_apart(names: Sequence[Any]) -> list[str]:
+    """Number the further rows of a name: some models are there twice."""
+    seen: dict[str, int] = defaultdict(int)
+    models = []
+    for name in map(str, names):
+        seen[name] += 1
+        models.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return models
+
+
+# ARC Challenge: the models that TailoredBench names
+
+ARC = Repository(
+    PREDICTION.name, re.compile(r"data/scores/arc_challenge(_models)?\.jbl"), "data/scores"
+)
+ARC_NAMES = Path(__file__).parent / "models/arc.txt"
+
+
+def _arc(folders: Sequence[Path], path: Path) -> None:
+    """Right and wrong answers of the named models; the list has no organizations."""
+    (folder,) = folders
+    values = np.asarray(numbers(folder / "arc_challenge.jbl"))
+    row_of: dict[str, int] = {}
+    for row, model in enumerate(numbers(folder / "arc_challenge_models.jbl")):
+        row_of.setdefault(model.rpartition("/")[2], row)  # the second rows of models are equal
+    models = ARC_NAMES.read_text(encoding="utf-8").splitlines()
+    if lacking := [model for model in models if model not in row_of]:
+        raise PublicError(f"arc_challenge.jbl lacks {some(lacking)}")
+    np.savez_compressed(
+        path,
+        scores=values[[row_of[model] for model in models]].astype(np.uint8),
+        models=np.array(models),
+        items=np.array([f"arc-{at}" for at in range(values.shape[1])]),
+        tasks=np.repeat("arc_challenge", values.shape[1]),
+    )
+
+
+# DISCO: the authors' estimates of 40 dated targets
+
+DISCO = Repository(
+    "arubique/disco-public",
+    re.compile(
+        r"results/(accs|results)_((arc|hellaswag|winogrande)_split-noniid_iterations-5"
+        r"_disagreement_best|mmlu_fields_split-noniid_iterations-5_disagreement_compare_with_irt)"
+        r"_?\d+\.pickle"
+    ),
+    "results",
+)
+DISCO_ITEMS = 100
+
+
+def _disco(folders: Sequence[Path], path: Path) -> None:
+    """Estimates of each benchmark, by 100 items: methods × targets × runs, and full scores.
+
+    The files have estimates and their absolute errors; a target's full score is the number that
+    has these errors from all estimates.
+    """
+    (folder,) = folders
+    arrays: dict[str, np.ndarray] = {}
+    for benchmark in ("mmlu_fields", "hellaswag", "winogrande", "arc"):
+        said, off = (
+            numbers(next(folder.glob(f"{kind}_{benchmark}_split-noniid*.pickle")))
+            for kind in ("accs", "results")
+        )
+        methods = [
+            name for name, one in next(iter(said.values()))[DISCO_ITEMS].items() if _runs(one)
+        ]
+        estimates, errors = (
+            np.array([[_runs(of[at][DISCO_ITEMS][name]) for at in of] for name in methods])
+            for of in (said, off)
+        )
+        full = []
+        for own, own_errors in zip(
+            np.moveaxis(estimates, 1, 0), np.moveaxis(errors, 1, 0), strict=True
+        ):
+            apart = own.flat[0] + own_errors.flat[0] * np.array([-1, 1])
+            full.append(
+                min(apart, key=lambda score: np.abs(np.abs(own - score) - own_errors).max())
+            )
+        if np.abs(np.abs(estimates - np.array(full)[:, None]) - errors).max() > 1e-9:
+            raise PublicError(f"{benchmark}: the errors are not those of the estimates")
+        arrays |= {f"{benchmark}_methods": np.array(methods), f"{benchmark}_estimates": estimates}
+        arrays[f"{benchmark}_full"] = np.array(full)
+    np.savez_compressed(path, **arrays)
+
+
+def _runs(one: dict[str, Any]) -> list[float]:
+    """Return a method's values of five runs, or nothing if it has more or fewer."""
+    (values,) = one.values()
+    return [float(value) for value in values] if np.shape(values) == (5,) else []
 
 
 # MMLU: option logits, and the right options by the questions' texts
@@ -137,22 +225,31 @@ RUN = re.compile(r"(.+)_mmlu_10k_(base|shared|task)_icl1")
 
 
 def _questions(answers: Path, exams: Path) -> list[tuple[int, str, str, str]]:
-    """Number, task, right letter and text of each question that the exams have exactly once."""
-    letters: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    """Number, task, right letter and text of each question that has one right letter in the exams.
+
+    A question of two tasks counts for the one that comes later. Texts are compared without their
+    line breaks, which the answers' file has not.
+    """
+    letters: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for file in sorted(exams.glob("*/*.csv")):
         task = file.stem.rpartition("_")[0]
         with file.open(encoding="utf-8", newline="") as lines:
             for question, *options, letter in csv.reader(lines):
                 right = options[LETTERS.index(letter)]
-                letters[question.strip(), right.strip()].add((task, letter))
+                letters[_words(question), _words(right)][letter] = task
     questions = []
     for row in json.loads((answers / "mmlu_10k_answers.json").read_text(encoding="utf-8")):
-        places = letters[row["question"].strip(), str(row["answer"]).strip()]
-        if len(places) == 1 and row["id"] not in EXAMPLES:
-            questions.append((int(row["id"]), *places.copy().pop(), row["question"]))
+        found = letters[_words(row["question"]), _words(str(row["answer"]))]
+        if len(found) == 1 and row["id"] not in EXAMPLES:
+            ((letter, task),) = found.items()
+            questions.append((int(row["id"]), task, letter, row["question"]))
     if not questions:
         raise PublicError("no question of mmlu_10k_answers.json is in the exams")
     return questions
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _mmlu(folders: Sequence[Path], path: Path) -> None:
@@ -172,7 +269,7 @@ def _mmlu(folders: Sequence[Path], path: Path) -> None:
     np.savez_compressed(
         path,
         scores=(whole.argmax(axis=2) == gold).astype(np.uint8),
-        probabilities=whole.astype(np.float16),
+        probabilities=whole,
         gold=gold,
         n_options=np.full(len(gold), len(LETTERS), dtype=np.int8),
         models=np.array(["|".join(run) for run in runs]),
@@ -184,14 +281,19 @@ def _mmlu(folders: Sequence[Path], path: Path) -> None:
     )
 
 
-def _probabilities(file: Path) -> FloatArray:
-    """Softmax over the options of each question, shape (questions, 6), by their numbers."""
+def _probabilities(file: Path) -> np.ndarray:
+    """Probabilities of each question's options, shape (questions, 6), by their numbers.
+
+    In half precision, logarithms too: rounded otherwise, other options are equally probable.
+    """
     rows = numbers(file)
     logits = np.full((1 + max(int(row["id"]) for row in rows), len(LETTERS)), np.nan)
     for row in rows:
         logits[int(row["id"])] = row["logits_options"]
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    logs = logits - logits.max(axis=1, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    powers = np.exp(logs.astype(np.float16).astype(np.float32))
+    return (powers / powers.sum(axis=1, keepdims=True)).astype(np.float16)
 
 
 def _with_texts(folders: Sequence[Path], path: Path) -> None:
@@ -205,6 +307,8 @@ def _with_texts(folders: Sequence[Path], path: Path) -> None:
 
 
 BUILT = {
+    "arc_153.npz": Built((ARC,), _arc),
+    "disco_estimates.npz": Built((DISCO,), _disco),
     "openllm2_math_musr.npz": Built((PREDICTION,), _leaderboard),
     "llmub_mmlu.npz": Built(MMLU, _mmlu),
     "mmlu_text.parquet": Built(MMLU, _with_texts),

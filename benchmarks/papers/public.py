@@ -1,7 +1,9 @@
 """Tables of the papers: which `fewbench get` fetches, and which are built from authors' files.
 
-TailoredBench names its models (Tables 14 to 17). DISCO and two-stage collaborative filtering do
-not, so their samples of a leaderboard have as many models as the paper, not the same ones.
+TailoredBench names its models (Tables 14 to 17). DISCO's program lists candidates: every fifth
+model of a list of the leaderboard with more than 30% on MMLU, and newer ones; it does not say which
+were used. Two-stage collaborative filtering names none. Both samples of a leaderboard here have as
+many models as the paper, not the same ones.
 """
 
 import os

@@ -197,18 +197,33 @@ WITH_MORE = Table(
     ),
     z=BY_CONFIDENCE["tailored"],
 )
+ARC = Table(
+    "TailoredBench on ARC Challenge, right and wrong",
+    "The 153 models that the paper's Table 14 names, in random halves, 5 of them. The paper has "
+    "probabilities of options, and its own sources and targets.",
+    "arc_153.npz",
+    (20, 30, 40),
+    HALVES,
+    5,
+    (TAU, MAE),
+    tuple(
+        Row(method, "", {TAU: tau[::2], MAE: error[::2]})
+        for method, (tau, error) in TABLE_6["ARC Challenge"].items()
+    ),
+)
 ON_GSM8K = "TailoredBench on GSM8K, the paper's sources and targets"
 
 
 def reductions(record: Mapping[str, str]) -> str:
     """How much lower the error is than the best baseline's, printed and measured."""
     lines = ["| error less, % | 20 | 25 | 30 | 35 | 40 | mean |", "|---" * 7 + "|"]
-    printed = []
+    printed, sums = [], np.zeros(2)
     for benchmark, methods in TABLE_6.items():
         error = {method: np.array(figures[1]) for method, figures in methods.items()}
         own = error.pop("tailored")
         best = np.min(list(error.values()), axis=0)
         printed.append(100 * (1 - own / best))
+        sums += own.sum(), best.sum()
         lines.append(_reduced(f"{benchmark}, paper", printed[-1]))
     lines.append(_reduced("mean of five, paper", np.mean(printed, axis=0)))
     ours = {name: _measured(record[ON_GSM8K], name) for name in ("tailored", "gp-irt-random")}
@@ -217,7 +232,8 @@ def reductions(record: Mapping[str, str]) -> str:
     return (
         "From the printed errors of Table 6, and from those of the first table. The baseline is "
         "the best one printed at each number of items; on GSM8K it is gp-IRT of random items. "
-        "The paper's abstract says 31.4 %.\n\n" + "\n".join(lines)
+        "The paper's abstract says 31.4 %. One less the ratio of the errors' sums, over the 25 "
+        f"rounded cells of Table 6, is {1 - sums[0] / sums[1]:.1%}.\n\n" + "\n".join(lines)
     )
 
 

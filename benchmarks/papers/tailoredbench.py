@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
 from fewbench.methods.confidence import confidence
 from fewbench.study import SplitSettings, compare, make_split
 from fewbench.study.metrics import kendall_tau
 from fewbench.uncertainty.replay import replay
+from fewbench_papers.algorithms.clustering.distances import item_distances
+from fewbench_papers.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
 from papers.methods import find, paper_method
 from papers.record import (
     GIVEN,
@@ -34,6 +34,7 @@ from papers.record import (
     without_duplicates,
 )
 from papers.tailored_tables import (
+    ARC,
     BENCHMARKS,
     FEW,
     MORE,
@@ -353,6 +354,7 @@ SECTIONS = (
         (TAU, MAE),
     ),
     REDUCTIONS,
+    ARC,
     Study("Why AnchorPoints has less error than printed", ("gsm8k_150.npz",), searches),
     Table(
         "TailoredBench on GSM8K, models divided anew at random",

@@ -8,6 +8,7 @@ from .ordinary import ordinary
 from .outages import outages
 from .reruns import reruns
 from .restarts import restarts
+from .seams import seams
 from .training import training
 from .year import year
 
@@ -22,4 +23,5 @@ STORIES = {
     "ordinary": (ordinary, 200),
     "living": (living, 5),
     "year": (year, 8),
+    "seams": (seams, 20),
 }

@@ -17,10 +17,10 @@ from fewbench._threads import one_thread
 from fewbench.errors import MethodError, StudyError
 from fewbench.evaluation.opening import check_budget
 from fewbench.methods import find_method
-from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import Scores
 from fewbench.study.inference import model_groups
 from fewbench.study.splits import Split, SplitSettings, make_split
+from fewbench_papers.tailoredbench.tailored import Tailored
 from tailoredbench.methods import of_methods
 from tailoredbench.native_sources import (
     OWN,

@@ -8,17 +8,17 @@ import pandas as pd
 
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import nearest_first
 from fewbench.errors import MethodError, StudyError
 from fewbench.evaluation.opening import check_budget
 from fewbench.methods import Answers, Method
-from fewbench.methods.adaptive.tailored import Tailored, TailoredSession
 from fewbench.scores import Scores
 from fewbench.study.inference import TwoWay, two_way
 from fewbench.study.metrics import weighted_correlations
 from fewbench.study.splits import Split
 from fewbench.uncertainty.bounds import EXACT
 from fewbench.uncertainty.replay import replay
+from fewbench_papers.algorithms.clustering.distances import nearest_first
+from fewbench_papers.tailoredbench.tailored import Tailored, TailoredSession
 
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the native sources
 CHOSEN = "as found"

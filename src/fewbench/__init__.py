@@ -7,8 +7,8 @@ Commands and functions mirror each other:
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval` · add: `add`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
-- view: `view` · versus: `versus`, `run_versus` · gate: `gate` · rank: `rank` · track: `track`,
-  `add_checkpoint`
+- view: `view` · versus: `versus`, `run_versus` · gate: `gate` · rank: `rank` · best: `best` ·
+  track: `track`, `add_checkpoint`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 
 CONTRIBUTING.md lists the other modules that users import from; the rest is internal.
@@ -22,11 +22,13 @@ from fewbench._version import __version__
 if TYPE_CHECKING:
     from fewbench.checks import Audit, audit
     from fewbench.decide import (
+        BestResult,
         Gate,
         Ranking,
         Track,
         Versus,
         add_checkpoint,
+        best,
         gate,
         rank,
         run_versus,
@@ -72,6 +74,7 @@ __all__ = [
     "CATALOGUE",
     "Audit",
     "Benchmark",
+    "BestResult",
     "Columns",
     "Comparison",
     "Estimate",
@@ -101,6 +104,7 @@ __all__ = [
     "add",
     "add_checkpoint",
     "audit",
+    "best",
     "compare",
     "extend",
     "find_method",
@@ -136,8 +140,8 @@ __all__ = [
 _NAMES = {
     "checks": ("Audit", "audit"),
     "decide": (
-        *("Gate", "Ranking", "Track", "Versus", "add_checkpoint", "gate", "rank"),
-        *("run_versus", "track", "versus"),
+        *("BestResult", "Gate", "Ranking", "Track", "Versus", "add_checkpoint", "best", "gate"),
+        *("rank", "run_versus", "track", "versus"),
     ),
     "errors": ("EstimateWarning", "FewbenchError"),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "add", "select_items"),

@@ -3,7 +3,8 @@
 FewbenchError
 ├── ScoresError        a score table that cannot be used as it stands
 │   ├── ColumnError    a column of scores with values that are not numbers
-│   └── RangeError     scores outside the stated range
+│   ├── RangeError     scores outside the stated range
+│   └── RepeatedError  several scores of a model and item
 ├── ReaderError        a file that cannot be read, or not in the requested way
 ├── FieldError         an argument of a record, such as a limit of Stop, that does not fit
 ├── MethodError        an unknown method, a wrong setting, a budget that does not fit
@@ -44,6 +45,7 @@ __all__ = [
     "PublicError",
     "RangeError",
     "ReaderError",
+    "RepeatedError",
     "RunError",
     "ScoresError",
     "StudyError",
@@ -117,6 +119,10 @@ class ColumnError(ScoresError):
 
 class RangeError(ScoresError):
     """Scores outside the stated range."""
+
+
+class RepeatedError(ScoresError):
+    """Several scores of a model and item, of which nothing says what becomes of them."""
 
 
 class ReaderError(FewbenchError):

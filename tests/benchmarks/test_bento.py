@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewbench.algorithms.choice.facility_location import coverage, facility_location
-from fewbench.bento import Similarity, TaskMatrix
-from fewbench.methods.tasks.choosers import BentoSim, mismatch
 from fewbench.study import compare
 from fewbench.testing import simulate
+from fewbench_papers.bento import Similarity, TaskMatrix
+from fewbench_papers.bento.choosers import BentoSim, mismatch
+from fewbench_papers.bento.facility_location import coverage, facility_location
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 own = pytest.importorskip("papers.methods.bento", reason="the benchmarks are not beside the tests")

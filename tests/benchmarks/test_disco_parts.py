@@ -10,8 +10,9 @@ from fewbench.methods.selection.random import Random
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticSettings, play
+from papers.disco_theory import bounds, entropy
 from papers.methods import METHODS
-from papers.methods.disco import MLP, UMAP, Boosting, Lasso
+from papers.methods.disco import MLP, UMAP, Boosting, Lasso, ScoreAnchors
 
 
 @pytest.mark.parametrize("regressor", [MLP()])
@@ -61,3 +62,24 @@ def test_sources_that_all_answer_the_same_leave_their_mean(regressor):
     said = predictor.fit(scores, Subset(items=tuple(scores.item_ids[:5])), 0).predict(told)
     np.testing.assert_allclose(said.scores, scores.full_scores().mean())
     np.testing.assert_allclose(said.tasks, [scores.task_scores().mean(axis=0)] * 2)
+
+
+def test_anchors_are_nearest_the_centers_of_all_items_and_weigh_their_clusters():
+    """Three kinds of items over two tasks: k-means finds them across the tasks."""
+    kinds = np.array([[0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 1]], dtype=float)
+    of_item = np.array([0, 0, 0, 1, 1, 2, 0, 1])
+    scores = from_arrays(kinds[of_item].T, models=list("abcd"), tasks=["x"] * 4 + ["y"] * 4)
+    subset = ScoreAnchors().select(scores, 3, seed=0)
+    found = {int(of_item[scores.positions([item])[0]]): weight
+             for item, weight in zip(subset.items, subset.weights, strict=True)}  # fmt: skip
+    assert found == pytest.approx({0: 4 / 8, 1: 3 / 8, 2: 1 / 8})
+
+
+def test_the_propositions_bound_what_they_bound():
+    p = np.random.default_rng(0).dirichlet([0.4] * 4, (7, 300))
+    jsd = entropy(p.mean(axis=0)) - entropy(p).mean(axis=0)
+    held = {name: (low.mean(), high.mean()) for name, (low, high) in bounds(p, jsd).items()}
+    assert held.pop("2 and 6, PDS divided by the number of options (Eq. 1)") == (1, 0)
+    assert held.pop("4, JSD in nats")[0] < 1  # its constant is that of bits
+    assert set(held.values()) == {(1, 1)}
+    assert not bounds(p, 0 * jsd)["4, JSD in bits"][0].any()  # 0 is below the lower bound

@@ -27,3 +27,15 @@ def test_a_story_ends_as_promised(name, monkeypatch):
     assert sum(values[found.WRONG]) <= 2
     assert np.mean(values[found.COVERED]) >= 0.7
     assert np.mean(values[found.SAVED]) >= 0.5
+
+
+def test_seams_keep_their_levels(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    seams, found = import_module("stories.seams"), import_module("stories.found")
+    rows = list(seams.seams(1))
+    values = defaultdict(list)
+    for row in rows:
+        values[row.measure].append(row.value)
+    assert np.mean(values[found.COVERED]) >= 0.85
+    assert np.mean(values[found.WRONG]) <= 0.1
+    assert "| width | all |" in seams.table(rows)

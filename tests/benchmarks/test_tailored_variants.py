@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cityblock
 
-from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.methods import Answers, find_method
-from fewbench.methods.adaptive.tailored import make_native_set
 from fewbench.testing import simulate
 from fewbench.testing.conformance import Settings
 from fewbench.uncertainty.replay import replay
+from fewbench_papers.algorithms.clustering.distances import item_distances
+from fewbench_papers.tailoredbench.tailored import make_native_set
 from papers.methods import find
 from papers.methods.tailored import TailoredVariant
 

@@ -38,9 +38,9 @@ def test_all_kinds_together(make):
     assert left.n_models == 27
     assert set(scores.item_ids) - set(left.item_ids) >= {"item-20", "item-21", "item-22"}
     assert audit(left.take(models=range(27))).of_kind("wrong-way") is None
-    assert len(said) == 6
+    assert len(said) == 8
     assert said[-1] == f"a full score is now of {left.n_items} items, not 400"
-    assert said[-3:-1] == ("wrong-way: none found", "incomplete: nothing left out")
+    assert said[-3:-1] == ("odd: none found", "incomplete: nothing left out")
 
 
 def test_nothing_named_nothing_dropped(make):

@@ -71,17 +71,17 @@ def test_nearly_saturated_is_nineteen_of_twenty(make):
 
 
 def test_items_that_tell_nothing_are_not_listed_as_suspects():
-    """At one in a hundred each, chance gives up to ten of a thousand: that is not worth a look."""
+    """Where no item agrees with the others, those that agree least are not worth a look."""
     for seed in range(5):
         values = (np.random.default_rng(seed).random((60, 1000)) < 0.5).astype(float)
         found = audit(from_arrays(values, models=[f"m{i}" for i in range(60)]))
         suspects = found.of_kind("suspect-keys")
-        assert len(found.numbers["item_suspect"]) == (0 if suspects is None else len(suspects.ids))
-        assert suspects is None or len(suspects.ids) > 10
+        assert suspects is None
+        assert found.numbers["item_suspect"] == []
 
 
-def test_more_leaning_items_than_chance_gives_are_listed_worst_first(make):
-    """Keys turned of items that tell little: too weak for a verdict, but more than chance gives."""
+def test_items_that_agree_least_are_listed_worst_first(make):
+    """Keys turned of items that tell little: too weak for a verdict, but to be looked at."""
 
     def plant(values, names):
         order = np.argsort(np.argsort(values.mean(axis=1)))
@@ -92,11 +92,10 @@ def test_more_leaning_items_than_chance_gives_are_listed_worst_first(make):
     found = audit(make(plant, seed=3))
     finding = found.of_kind("suspect-keys")
     r = [float(row[3]) for row in finding.table.rows]
-    assert set(finding.ids) <= {f"item-{i}" for i in range(12)}
-    assert len(finding.ids) > 4
+    assert len({f"item-{i}" for i in range(12)} & {*finding.ids[:12]}) > 8
+    assert len(finding.ids) <= 30
     assert r == sorted(r)
     assert r != sorted(r, key=lambda value: -value)
-    assert "unknown which of these are chance" in finding.what
     assert [f"item-{i}" for i in found.numbers["item_suspect"]] == list(finding.ids)
 
 

@@ -115,3 +115,12 @@ def test_items_and_pairs_without_answers_bring_no_warning_of_numpy(binary):
     found = audit(from_arrays(values, models=[f"m{at}" for at in range(12)]))
     assert str(found)
     assert found.to_json()
+
+
+def test_groups_of_items_that_the_same_models_ran_are_named(make):
+    def plant(values, names):
+        values[4:, 100:150] = np.nan
+
+    what = audit(make(plant)).of_kind("missing").what
+    names = "lab/model-00, lab/model-01, lab/model-02 and 1 more"
+    assert f"item-100, item-101, item-102 and 47 more only by {names}" in what

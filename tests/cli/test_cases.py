@@ -114,3 +114,78 @@ def test_formats_that_people_publish(ok, case, metric, right):
     assert {*rows} == {*right}
     for model, expected in right.items():
         assert np.array_equal(rows[model], np.array(expected, dtype=float), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "right"),
+    [
+        (
+            ["model_is_the_file/a-cot.jsonl", "model_is_the_file/a-direct.jsonl"],
+            "--item id --score correct --model-from file",
+            {"a-cot": 0.25, "a-direct": 0.75},
+        ),
+        (
+            ["models_as_nested_columns/solutions.jsonl"],
+            "--item question --score *.is_correct",
+            {"small": 1 / 3, "large": 2 / 3},
+        ),
+        (
+            ["prediction_as_score/o.json"],
+            "--item input --score prediction --target target --model-name bbh",
+            {"bbh": 0.5},
+        ),
+        (
+            ["split_json/eval_results_table.json"],
+            "--item inputs --score exact_match/v1/score --model-name m",
+            {"m": 0.75},
+        ),
+        (
+            ["swebench_instances_csv/exp", "swebench_instances_csv/instances.csv"],
+            "",
+            {"20260101_a": 0.4, "20260102_b": 0.2},
+        ),
+        (["tau2_lost_tasks"], "--errors wrong", {"m1": 1 / 6}),
+    ],
+)
+def test_tables_and_logs_as_people_have_them(ok, files, options, right):
+    ok("import", *(CASES / file for file in files), *options.split(), "-o", "s.parquet")
+    scores = load_scores("s.parquet")
+    means = dict(zip(scores.model_ids, scores.full_scores(), strict=True))
+    assert means == pytest.approx(right)
+
+
+def test_hints_do_not_send_users_the_wrong_way(cli):
+    def hint(*words):
+        return cli("import", *words, "-o", "s.parquet").err.partition("(hint: ")[2]
+
+    files = sorted((CASES / "model_is_the_file").glob("*.jsonl"))
+    named = ("--item", "id", "--score", "correct", "--model", "model")
+    assert hint(*files, *named).index("--model-from file") < hint(*files, *named).index("--trials")
+    assert "instance_id" in hint(CASES / "swebench_instances_csv" / "exp")
+    predictions = CASES / "prediction_as_score" / "o.json"
+    assert "--target target" in hint(predictions, "--item", "input", "--score", "prediction")
+
+
+def test_tasks_that_a_log_lists_and_lost_are_not_run(cli):
+    said = cli("import", CASES / "tau2_lost_tasks", "-o", "s.parquet")
+    assert "not run: '1', '2'" in " ".join(said.err.split())
+    assert load_scores("s.parquet").is_run.tolist() == [[True, False, False]]
+
+
+def test_rows_inside_the_results_of_lm_eval(ok):
+    ok("import", CASES / "lmeval_samples_inside" / "results.json", "-o", "s.parquet")
+    scores = load_scores("s.parquet")
+    assert scores.n_items == 20
+    assert dict(zip(scores.tasks, scores.task_scores()[0], strict=True)) == pytest.approx(
+        {"toy_capitals": 7 / 12, "toy_sums": 0}
+    )
+
+
+def test_a_model_that_ran_half_of_the_tasks(ok):
+    scores = CASES / "zeros_not_run" / "scores.csv"
+    named = ("--model", "model", "--item", "item", "--score", "score", "--task", "category")
+    ok("import", scores, *named, "-o", "s.parquet")
+    found = {one["kind"]: one for one in json.loads(ok("audit", "s.parquet", "--json"))["findings"]}
+    assert found["one-sided-part"]["ids"] == ["m3"]
+    ok("audit", "s.parquet", "--drop", "one-sided", "-o", "clean.parquet")
+    assert load_scores("clean.parquet").is_run.sum() == 8 * 160 - 80

@@ -18,9 +18,9 @@ SHARED = {
 
 def made():
     """Words, command, and the function that it is made as."""
-    for name, (place, _) in COMMANDS.items():
-        module, _, member = place.partition(":")
-        found = getattr(import_module(f"fewbench.cli.{module}"), member)
+    for name, listed in COMMANDS.items():
+        module, _, member = listed.place.partition(":")
+        found = getattr(import_module(module), member)
         if hasattr(found, "functions"):
             yield name, load_command(name), found
         for one in getattr(found, "registered_commands", ()):

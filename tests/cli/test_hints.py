@@ -78,7 +78,7 @@ def test_hints_that_are_followed_lead_on(cli, ok, scores, answers, asked):
     columns = ("--item", "id", "--score", "points")
     said = cli("tell", "run", answers(given), *columns)
     assert "'N/A' at row 1" in said.err
-    assert "say what these texts mean: --missing 'n/a,-'" in said.err
+    assert "say what these texts mean: --missing N/A" in said.err
     ok("tell", "run", answers(given), *columns, "--missing", "N/A")
     warned = ok("estimate", "run")
     assert "record the missing 1 answer" in warned.replace("\n", " ")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import fewbench
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
@@ -39,13 +40,12 @@ def fit(ok, path, name):
 
 
 def test_an_extra_that_is_not_installed(ok, cli, saved, without, tmp_path):
-    without("ot", "bm25s")
+    without("ot")
     path = saved()
     listed = {row["name"]: row["cannot"] for row in json.loads(ok("methods", "--json"))}
     assert listed["collaborative"] == (
         "POT is not installed (hint: pip install 'fewbench[transport]')"
     )
-    assert "fewbench[text]" in listed["bm25-sim"]
     assert listed["collaborative-no-transport"] is None
     assert listed["collaborative-low-rank"] is None
     assert "These cannot run here" in ok("methods")
@@ -117,5 +117,6 @@ def test_no_method_is_told_to_use_itself():
         session = find_method(name).start(scores, 5, 0, ["new"])
         (note,) = session.subset.notes
         assert instead in note
+        assert fewbench.Evaluation(scores, name, 5, ["new"]).notes == (note,)  # not in silence
         selector = find_method(name).describe().partition("(")[0].partition("+")[0]
         assert selector not in note.lower().split("use ")[1]

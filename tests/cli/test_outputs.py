@@ -41,8 +41,8 @@ def test_a_file_is_not_replaced_and_this_is_said_before_the_work(cli, inputs, mo
     there = inputs / LINES[line]
     there.parent.mkdir(exist_ok=True)
     there.write_text("mine")
-    for reader in ("commands", "tasks"):  # nothing is read
-        monkeypatch.setattr(import_module(f"fewbench.cli.{reader}"), "load", pytest.fail)
+    for reader in ("fewbench.cli.commands", "fewbench_papers.bento.commands.tasks"):
+        monkeypatch.setattr(import_module(reader), "load", pytest.fail)
     monkeypatch.setattr("fewbench.cli.commands.Call.__call__", pytest.fail)
     said = cli(*line.format("out").split())
     assert said.code == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench.decide.differences import contrast
+from fewbench.decide.joint_estimate import contrast
 from fewbench.decide.operands import operand
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
@@ -155,7 +155,8 @@ def test_checkpoints_that_answer_alike_are_sent_to_a_random_sample():
         n_apart = len(result.deciding)
         variance = (n_apart - n_apart**2 / 40 + 2) / 41  # they differ by 1 where they do
         expected = 1.6449 * np.sqrt(variance * (1 / 40 - rest))
-        assert result.random.half_width == pytest.approx(expected, rel=1e-4)
+        # As the sources predict where they differ, chosen items show a little too much of it.
+        assert 0.85 * expected < result.random.half_width < expected
         assert expected < 0.9 * (result.interval.high - result.interval.low) / 2
         assert "run both with -m random" in result.warnings[-1]
 

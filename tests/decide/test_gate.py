@@ -142,3 +142,32 @@ def test_mistakes_and_names_that_hold_markup(sources, play, targets):
     assert "a\\|b&lt;c&gt;" in text
     (row,) = [line for line in text.splitlines() if line.startswith("| score at least")]
     assert text.count(row.split(" | ")[2]) == 1  # the interval
+
+
+@pytest.mark.parametrize("fixed_items", [False, True])
+def test_a_gate_says_which_margin_its_answers_decide(fixed_items):
+    """Two runs of one model pass in 80% of cases with this margin, few with a third of it."""
+    rng, passed = np.random.default_rng(0), {1.0: 0, 0.33: 0}
+    benchmark = fewbench.testing.simulate(1, 200, 2, seed=0).benchmark
+    for world in range(60):
+        chances = rng.beta(1, 1, 200)
+        evaluation = Evaluation(benchmark, "random", 60, ["new", "old"], seed=world)
+        truth = (rng.random((2, 200)) < chances).astype(float)
+        for row, (name, items) in zip(truth, evaluation.ask().items(), strict=True):
+            evaluation.tell(name, dict(zip(items, row[benchmark.positions(items)], strict=True)))
+        pair = {"not_below": (evaluation, "old"), "fixed_items": fixed_items}
+        margin = fewbench.gate((evaluation, "new"), **pair).checks[0].margin_decided
+        for share in passed:
+            found = fewbench.gate((evaluation, "new"), margin=share * margin, **pair)
+            passed[share] += found.verdict == "pass"
+    assert 0.65 <= passed[1.0] / 60 <= 0.97
+    assert passed[0.33] / 60 <= 0.35
+
+
+def test_exact_scores_pass_without_a_chance_of_error():
+    benchmark = fewbench.testing.simulate(1, 20, 1, seed=0).benchmark
+    evaluation = Evaluation(benchmark, "random", 20, ["new"])
+    evaluation.tell("new", dict.fromkeys(evaluation.ask()["new"], 1.0))
+    for fixed, has_chance in ((True, False), (False, True)):
+        page = fewbench.gate(evaluation, at_least=0.5, fixed_items=fixed).page()
+        assert ("probability of at most" in as_markdown(page)) == has_chance

@@ -9,7 +9,7 @@ import pytest
 from fewbench import gate, versus
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.algorithms.sampling import NestedSample, permanent_order
-from fewbench.decide.differences import contrast, task_contrasts
+from fewbench.decide.joint_estimate import JointEstimate, contrast
 from fewbench.decide.next_items import extend
 from fewbench.decide.operands import operand
 from fewbench.decide.random_pairs import items_needed
@@ -232,8 +232,10 @@ def test_tasks_of_near_copies_are_compared_by_their_paired_answers(world):
         operand((evaluated(scores, name, row, n), name), scores)
         for name, row in (("a", copy), ("b", answers))
     ]
-    differences = task_contrasts(*sides, fixed_items=True)
-    of_models = task_contrasts(*sides)
+    differences, of_models = (
+        [JointEstimate(sides, fixed_items=fixed).difference(0, 1, 1 + at) for at in range(3)]
+        for fixed in (True, False)
+    )
     ran = np.bincount(TASKS[items])
     for task, made in enumerate(differences):
         assert abs(made.difference) == pytest.approx((task == 2) / ran[task])

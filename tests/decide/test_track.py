@@ -8,7 +8,7 @@ import pytest
 
 import fewbench
 from fewbench.decide.checkpoints import read_run
-from fewbench.decide.differences import contrast
+from fewbench.decide.joint_estimate import contrast
 from fewbench.decide.operands import operand
 from fewbench.decide.step_names import read_steps
 from fewbench.errors import FewbenchError

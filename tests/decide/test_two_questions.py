@@ -10,13 +10,17 @@ from scipy.stats import beta
 from scipy.stats import t as student
 
 import fewbench
-from fewbench.decide.differences import contrast, task_contrasts
+from fewbench.decide.joint_estimate import JointEstimate, contrast
 from fewbench.decide.operands import operand
 from fewbench.evaluation import Evaluation
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.uncertainty.contrast import Contrast, look_factor
-from fewbench.uncertainty.questions import predicted_disagreement, variance_of_chosen
+from fewbench.uncertainty.questions import (
+    disagreement_ratio,
+    predicted_disagreement,
+    variance_of_chosen,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::fewbench.errors.EstimateWarning")
 CASE = Path(__file__).parents[3] / "shared/cases/versus_same_model_full/scores.csv"
@@ -120,8 +124,8 @@ def test_cells_that_were_filled_in_make_no_score_known():
         half = student(479).ppf(0.95) * np.sqrt(variance * share + moved**2)
         assert made.half(LEVEL) == pytest.approx(half)
         assert (made.kind, made.is_certain) == ("answers", False)
-    tasks = task_contrasts(*sides(table), fixed_items=True)
-    assert not any(task.is_certain for task in tasks)
+    joint = JointEstimate(sides(table), fixed_items=True)
+    assert not any(joint.difference(0, 1, 1 + at).is_certain for at in range(len(table.tasks)))
 
 
 def test_chosen_items_are_put_in_proportion_to_how_often_sources_differ_on_them():
@@ -135,7 +139,9 @@ def test_chosen_items_are_put_in_proportion_to_how_often_sources_differ_on_them(
     for i in range(0, 20, 2):
         apart, (a, b) = rows[i] - rows[i + 1], rows[i : i + 2].mean(axis=1)
         predicted = predicted_disagreement(sources, full, a, b)
-        variance = variance_of_chosen(apart[items], items, predicted, a - b)
+        ratio = disagreement_ratio(apart[items], items, predicted)
+        how = predicted, a - b, np.full(400, 1 / 400), ratio
+        variance = variance_of_chosen(apart[items], *how)
         corrected.append(variance / apart.var())
         naive.append(apart[items].var() / apart.var())
     assert np.mean(naive) > 1.25

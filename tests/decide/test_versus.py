@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import t as student
 
 import fewbench
-from fewbench.decide.differences import contrast, looks_factor, task_contrasts
+from fewbench.decide.differences import looks_factor
+from fewbench.decide.joint_estimate import JointEstimate, contrast
 from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import at_score, operand
 from fewbench.errors import FewbenchError
@@ -305,7 +306,8 @@ def test_false_verdicts_on_tasks_are_rare(played, sources, targets):
     wrong, right = [], []
     for i in range(len(ours)):
         for j in range(0, i, 2):
-            made = task_contrasts(ours[i], ours[j])
+            joint = JointEstimate((ours[i], ours[j]))
+            made = [joint.difference(0, 1, 1 + at) for at in range(truth.shape[1])]
             apart = adjusted_p_values(np.array([one.p_value for one in made]), "holm") <= 0.1
             signs = np.sign([one.difference for one in made]) * np.sign(truth[i] - truth[j])
             wrong.append((apart & (signs < 0)).any())

@@ -19,29 +19,29 @@ A, B = NEW.model_ids
 ANSWERS = NEW.to_frame()
 
 
-def entries_of_map():
-    block = re.search(r"```\nsrc/fewbench/\n(.*?)```", TEXT, re.DOTALL)[1]
-    parts = re.split(r"^  (\w+)/ ", block, flags=re.MULTILINE)
+def entries_of_map(package):
+    block = re.search(rf"^src/{package}/\n(.*?)(?:\n\n|```)", TEXT, re.DOTALL | re.MULTILINE)[1]
+    parts = re.split(r"^  (\w+)/ ", block + "\n", flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def test_the_map_names_each_package_and_files_that_exist():
-    every = entries_of_map()
-    assert set(every) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+@pytest.mark.parametrize("name", ["fewbench", "fewbench_papers", "fewbench_logs"])
+def test_the_map_names_each_package_and_files_that_exist(name):
+    every, top = entries_of_map(name), PACKAGE.with_name(name)
+    assert set(every) == {path.parent.name for path in top.glob("*/__init__.py")}
     for package, text in every.items():
-        for name in re.findall(r"[\w/]+\.(?:py|js|css|md)\b", text):
-            places = (PACKAGE / name, PACKAGE.parents[1] / name)
-            there = any(path.exists() for path in places)
-            assert there or list((PACKAGE / package).rglob(name)), name
+        for file in re.findall(r"[\w/]+\.(?:py|js|css|md|csv)\b", text):
+            there = any((place / file).exists() for place in (top, PACKAGE.parents[1]))
+            assert there or list((top / package).rglob(file)), file
         for folder in re.findall(r"(?<![\w/])(\w+)/", text):
-            where = (PACKAGE / package / folder, PACKAGE.parents[1] / folder)
+            where = (top / package / folder, PACKAGE.parents[1] / folder)
             assert any(path.is_dir() for path in where), folder
 
 
 @pytest.fixture
 def evaluation():
     """Two targets that answered their items."""
-    made = fewbench.Evaluation(SOURCES, "kmedoids-ridge", 12, [A, B])
+    made = fewbench.Evaluation(SOURCES, "greedy-ridge", 12, [A, B])
     for name in (A, B):
         made.tell(name, ANSWERS.loc[name][made.ask()[name]].to_dict())
     return made
@@ -56,7 +56,7 @@ def calls(tmp_path, evaluation):
     told.save(folder)
     return {
         "fewbench.load_scores": lambda: fewbench.load_scores(path),
-        "fewbench.select_items": lambda: fewbench.select_items(SOURCES, "kmedoids-ridge", budget=6),
+        "fewbench.select_items": lambda: fewbench.select_items(SOURCES, "greedy-ridge", budget=6),
         "Evaluation.tell": lambda: told.tell("target", dict.fromkeys(told.ask()["target"], 1.0)),
         "Evaluation.estimate": lambda: evaluation.estimate(warn=False),
         "fewbench.run": lambda: fewbench.run(SOURCES, "random", 6, ANSWERS.loc[A].get),

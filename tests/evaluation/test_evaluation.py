@@ -243,7 +243,7 @@ def test_probabilities_told_by_hand_or_by_table(with_options):
     assert by_hand.estimate() == by_table.estimate()
 
 
-def test_a_signature_without_probabilities_can_be_mended(with_options, tmp_path):
+def test_answers_without_the_probabilities_of_a_signature_are_refused(with_options, tmp_path):
     sources, targets = with_options
     whole = Evaluation(sources, "disco-jsd-ridge", 6, NAMES[:1])
     items = whole.ask()["model-13"]
@@ -251,15 +251,20 @@ def test_a_signature_without_probabilities_can_be_mended(with_options, tmp_path)
     whole.tell("model-13", answers, options)
     poor = Evaluation(sources, "disco-jsd-ridge", 6, NAMES[:1])
     poor.save(tmp_path)
-    poor.tell("model-13", answers)
-    with pytest.raises(AnswersError, match="pass the option probabilities too"):
-        poor.estimate()
+    with pytest.raises(AnswersError, match="no option probabilities"):
+        poor.tell("model-13", answers)
+    with pytest.raises(AnswersError, match="no option probabilities"):
+        poor.tell_table(targets.changed(probabilities=None), "model-13")
+    assert poor.ask()["model-13"] == items
     poor.tell("model-13", answers, options)
     assert poor.estimate() == whole.estimate()
     assert Evaluation.open(tmp_path, sources).estimate() == whole.estimate()
     plain = Evaluation(sources, "kmedoids-ridge", 6, NAMES[:1])
     plain.tell("model-13", answers_of(targets, "model-13", plain.ask()["model-13"]))
     plain.estimate()  # needs none
+    proxy = "strata(proxy=probabilities)+difference(proxy=probabilities)"  # the sources' alone
+    sampled = Evaluation(sources, proxy, 6, NAMES[:1])
+    sampled.tell("model-13", answers_of(targets, "model-13", sampled.ask()["model-13"]))
 
 
 @pytest.mark.parametrize(

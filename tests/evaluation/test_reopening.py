@@ -9,9 +9,9 @@ import pytest
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
-from fewbench.methods import item_response
 from fewbench.public import open_scores
 from fewbench.testing import simulate
+from fewbench_papers.tinybenchmarks import item_response
 
 from .test_journal import finished
 

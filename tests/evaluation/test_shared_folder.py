@@ -8,8 +8,8 @@ import pytest
 
 from fewbench.errors import AnswersError
 from fewbench.evaluation import Evaluation
-from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.testing import simulate
+from fewbench_papers.fluid.fluid import Fluid
 
 from .test_journal import finished
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ WORLDS = {
 }
 
 
+@cache
 def run(
     n_sources: int, *, flip: bool, n: int = 30, n_tasks: int = 3, seed: int = 0,
     method: str = "fewbench", continuous: bool = False, average: str = "micro",

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from fewbench.algorithms.choice.linear_choice import forward_selection, lasso_support
-from fewbench.algorithms.completion.low_rank import principal_components
+from fewbench.algorithms.choice.linear_choice import forward_selection
 from fewbench.methods import Answers, Subset
-from fewbench.methods.prediction.completed import RANKS, STEPS, AnchorLines, Imputation
-from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
+from fewbench.methods.selection.core_sets import Greedy
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
+from fewbench_papers.algorithms.completion.low_rank import principal_components
+from fewbench_papers.anchor_points.lines import AnchorLines
+from fewbench_papers.benchmark_prediction.choosers import Joint, LassoPath
+from fewbench_papers.benchmark_prediction.completed import RANKS, STEPS, Imputation
+from fewbench_papers.benchmark_prediction.linear_choice import lasso_support
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])

@@ -6,7 +6,7 @@ import pytest
 from fewbench.errors import MethodError
 from fewbench.methods import CATALOGUE, find_method
 from fewbench.methods.needs import needs_of
-from fewbench.methods.parts import FEATURES, REDUCTIONS, REGRESSORS, SELECTORS
+from fewbench.methods.parts import STAGES
 from fewbench.testing import simulate
 from fewbench.uncertainty.replay import replay
 
@@ -43,6 +43,6 @@ def test_needs_are_no_settings():
     """A class attribute must not become a setting of the command line."""
     from dataclasses import fields
 
-    for parts in (SELECTORS, FEATURES, REDUCTIONS, REGRESSORS):
+    for parts in (STAGES["selector"], STAGES["features"], STAGES["reduction"], STAGES["regressor"]):
         for part in parts.values():
             assert "needs" not in [setting.name for setting in fields(part)]

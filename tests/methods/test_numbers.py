@@ -14,10 +14,10 @@ from fewbench.methods.parts import STAGES
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.prediction.regression import Linear, Regression
 from fewbench.methods.selection.random import Random
-from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
 from fewbench.methods.written import check_number
 from fewbench.testing import simulate
 from fewbench.uncertainty.replay import replay
+from fewbench_papers.bento.within_tasks import TaskSettings, WithinTasks
 
 NAN, INF = float("nan"), float("inf")
 ODD = {float: (NAN, INF, -INF, -1.0, 0.0, 1e-300, 1e300, -1e300), int: (NAN, -1, 0, 10**300)}

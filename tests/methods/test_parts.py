@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 
 from fewbench.errors import MethodError
 from fewbench.methods import CATALOGUE, StaticMethod, find_method
-from fewbench.methods.parts import FEATURES, REDUCTIONS, REGRESSORS, SELECTORS, STAGES
+from fewbench.methods.parts import STAGES
 from fewbench.methods.prediction.features import PCA, AnswerFeatures, NoReduction, Signature
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.regression import Forest, Neighbours, Regression, Ridge
-from fewbench.methods.selection.clusters import Medoids
-from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiversity
+from fewbench.methods.prediction.regression import Regression, Ridge
 from fewbench.methods.selection.random import Random
+from fewbench_papers.anchor_points.clusters import Medoids
+from fewbench_papers.disco.disagreement import JensenShannon, PredictiveDiversity
+from fewbench_papers.disco.regressors import Forest, Neighbours
 
 positive = st.integers(1, 10**6)
 selectors = st.one_of(
@@ -48,12 +49,12 @@ def test_every_entry_is_found_by_name_and_by_description(name):
 
 
 def test_every_part_can_be_written():
-    for selector in SELECTORS:
+    for selector in STAGES["selector"]:
         assert find_method(f"{selector}+mean").describe() == f"{selector}+mean"
-        for regressor in REGRESSORS:
+        for regressor in STAGES["regressor"]:
             assert isinstance(find_method(f"{selector}+{regressor}"), StaticMethod)
-    for feature in FEATURES:
-        for reduction in REDUCTIONS:
+    for feature in STAGES["features"]:
+        for reduction in STAGES["reduction"]:
             find_method(f"random+{feature}+{reduction}+ridge")
 
 

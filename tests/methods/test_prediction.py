@@ -10,14 +10,10 @@ from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.completed import task_lines
 from fewbench.methods.prediction.features import PCA, Signature
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.regression import (
-    Forest,
-    Neighbours,
-    Regression,
-    Ridge,
-)
+from fewbench.methods.prediction.regression import Regression, Ridge
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
+from fewbench_papers.disco.regressors import Forest, Neighbours
 
 
 def answers_of(scores, rows, at, options=True):

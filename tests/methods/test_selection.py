@@ -8,21 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from fewbench.algorithms.clustering.distances import Metric, item_distances
-from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.errors import MethodError
 from fewbench.methods import find_method
-from fewbench.methods.item_response import source_model
-from fewbench.methods.parts import SELECTORS
-from fewbench.methods.prediction.regression import Neighbours
-from fewbench.methods.selection.clusters import IRTAnchors, Medoids
-from fewbench.methods.selection.disagreement import (
-    JensenShannon,
-    PredictiveDiversity,
-)
+from fewbench.methods.parts import STAGES
 from fewbench.methods.selection.random import Stratified
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
+from fewbench_papers.algorithms.clustering.distances import Metric, item_distances
+from fewbench_papers.algorithms.clustering.kmedoids import kmedoids
+from fewbench_papers.anchor_points.clusters import Medoids
+from fewbench_papers.disco.disagreement import (
+    JensenShannon,
+    PredictiveDiversity,
+)
+from fewbench_papers.disco.regressors import Neighbours
+from fewbench_papers.tinybenchmarks.anchors import IRTAnchors
+from fewbench_papers.tinybenchmarks.item_response import source_model
 
 
 def table_of(tasks, average="micro", seed=0):
@@ -31,12 +32,12 @@ def table_of(tasks, average="micro", seed=0):
     return from_arrays(values, models=list("abcdef"), tasks=list(tasks)).averaged(average)
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", STAGES["selector"])
 @pytest.mark.parametrize("average", ["micro", "macro"])
 def test_weights_are_shares_of_the_full_score(name, average):
     scores = simulate(12, 40, seed=4).averaged(average)
     for budget in (1, 5, 17, 40):
-        subset = SELECTORS[name]().select(scores, budget, 3)
+        subset = STAGES["selector"][name]().select(scores, budget, 3)
         assert len(set(subset.items)) == budget
         if subset.weights is not None:
             assert min(subset.weights) >= 0
@@ -44,7 +45,7 @@ def test_weights_are_shares_of_the_full_score(name, average):
             by_task = name in ("clusters",)
             known = scores.item_weights @ np.isin(scores.task_of, chosen) if by_task else 1.0
             assert sum(subset.weights) == pytest.approx(known)
-        assert subset == SELECTORS[name]().select(scores, budget, 3)
+        assert subset == STAGES["selector"][name]().select(scores, budget, 3)
 
 
 @pytest.mark.parametrize(("average", "budget"), [("macro", 1), ("micro", 3), ("macro", 5)])
@@ -134,7 +135,7 @@ def test_stratified_disagreement_takes_equal_numbers_of_each_task(budget, seed):
 @pytest.mark.parametrize("name", ["stratified", "clusters"])
 def test_tasks_get_items_by_their_share_of_the_full_score(name):
     scores = FOUR_TASKS.take(items=np.flatnonzero(FOUR_TASKS.task_of > 0))  # of 9, 13 and 17 items
-    select = SELECTORS[name]().select
+    select = STAGES["selector"][name]().select
     for average, expected in [("micro", [2.8, 4, 5.2]), ("macro", [4, 4, 4])]:
         items = scores.positions(select(scores.averaged(average), 12, 0).items)
         assert np.bincount(scores.task_of[items]).tolist() == pytest.approx(expected, abs=0.9)
@@ -147,7 +148,7 @@ def test_one_cluster_an_item_and_duplicates_among_items():
         subset = find_method(f"{name}+mean").selector.select(scores, 2, 0)
         assert sorted(subset.weights) == pytest.approx([0.5, 0.5])
         for budget in (3, 11, 12):
-            assert len(set(SELECTORS[name]().select(scores, budget, 0).items)) == budget
+            assert len(set(STAGES["selector"][name]().select(scores, budget, 0).items)) == budget
 
 
 @pytest.mark.parametrize("metric", get_args(Metric))

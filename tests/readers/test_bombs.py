@@ -15,13 +15,13 @@ import pytest
 
 from fewbench import _memory
 from fewbench.errors import FewbenchError
-from fewbench.methods.tasks.transferability import Transferability
-from fewbench.public import papers, tables
 from fewbench.readers import import_results
 from fewbench.readers.files import parquet_rows
-from fewbench.readers.harnesses.vlmevalkit import _read_xlsx
 from fewbench.readers.tables import Columns
 from fewbench.scores import from_arrays, open_saved, save_scores
+from fewbench_logs.harnesses.vlmevalkit import _read_xlsx
+from fewbench_logs.sites import papers, tables
+from fewbench_papers.bento.transferability import Transferability
 
 ROWS = 500_000
 LONG = Columns("model", "item", "score")

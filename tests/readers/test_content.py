@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from fewbench import _memory
-from fewbench.bento import Transferability
 from fewbench.errors import FewbenchError
 from fewbench.public import load_scores
 from fewbench.readers import Columns, import_results, join_attributes
-from fewbench.readers.task_tables import read_task_table
 from fewbench.scores import from_long
+from fewbench_papers.bento import Transferability
+from fewbench_papers.bento.task_tables import read_task_table
 
 LONG = Columns("m", "i", "s", task="t")
 TABLE = "m,i,s,t\nmüller,q,1,x\nmüller,r,0,x\nb,q,0,x\nb,r,1,x\n"

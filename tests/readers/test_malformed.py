@@ -225,7 +225,7 @@ MALFORMED = {
         text("bad.jsonl", '{"m":"a","i":"q","s":1}\n{"m":"a'),
         "line 2 is not",
     ),
-    "jsonl lists": (text("bad.jsonl", '["a","q",1]\n'), "entry 1 of the list is the text 'a'"),
+    "jsonl lists": (text("bad.jsonl", '["a","q",1]\n'), "no rows: neither objects nor lists"),
     "jsonl numbers": (text("bad.jsonl", "1\n2\n"), "line 1 is not a JSON object"),
     "jsonl not UTF-8": (text("bad.jsonl", b'{"m":"\xff","i":"q","s":1}\n'), "bad.jsonl"),
     "jsonl score is a list": (text("bad.jsonl", '{"m":"a","i":"q","s":[1]}\n'), "lists or objects"),
@@ -262,7 +262,7 @@ MALFORMED = {
     "jsonl indented": (text("bad.jsonl", json.dumps({"m": "a"}, indent=1)), "line 1 is not"),
     "json of totals": (
         text("bad.json", '{"accuracy": 1, "n": [1]}'),
-        "keys 'accuracy', 'n', not a",
+        "no column 'm', 'i', 's'",
     ),
     "json torn list": (text("bad.json", '[{"m":"a","i":"q","s":1},'), "bad.json: cannot be read"),
     "jsonl binary junk": (text("bad.jsonl", JUNK), "bad.jsonl"),

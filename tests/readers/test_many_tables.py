@@ -40,7 +40,7 @@ def test_a_value_within_an_object_is_named_with_a_point(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(rows))
     with pytest.raises(ScoresError, match=r"2 mistakes: .*lists or objects") as caught:
         import_results(tmp_path / "a.json", columns=Columns("model", "id", "result"))
-    assert caught.value.parts[1].hint.endswith("name a value within it: result.KEY")
+    assert caught.value.parts[1].hint.endswith("name a value within it: result.acc, result.f1")
     reading = import_results(tmp_path / "a.json", columns=Columns("model.id", "id", "result.acc"))
     assert reading.scores.model_ids == ["a"]
     assert reading.scores.values.tolist() == [[0, 1]]
@@ -90,7 +90,9 @@ def test_answers_of_one_model_in_several_files_are_repeated_answers(tmp_path):
     for n, path in enumerate(paths):
         path.write_text(json.dumps({"llm": "a", "id": "q", "ok": n}))
     columns = Columns("llm", "id", "ok")
-    with pytest.raises(ScoresError, match=r"2 files.*1 row repeats a cell with a different score"):
+    with pytest.raises(
+        ScoresError, match=r"2 files.*1 row repeats a cell, 1 of them with another score"
+    ):
         import_results(paths, columns=columns)
     scores = import_results(paths, columns=columns, trials="mean").scores
     assert scores.values.tolist() == [[0.5]]
@@ -151,7 +153,7 @@ def test_a_column_of_models_that_is_not_named(tmp_path):
     (tmp_path / "t.csv").write_text("Model,id,ok\na,q,1\nb,q,0\n")
     with pytest.raises(FewbenchError, match="column 'Model' is not named") as caught:
         import_results(tmp_path / "t.csv", columns=NAMED)
-    assert caught.value.hint == "add --model Model"
+    assert caught.value.hint.startswith("add --model Model; or --model-from file")
     (tmp_path / "t.csv").write_text("llm,id,ok\na,q,1\nb,q,0\n")
     with pytest.raises(ScoresError, match="1 row repeats a cell") as caught:
         import_results(tmp_path / "t.csv", columns=NAMED)

@@ -95,7 +95,10 @@ class TestLong:
         [
             ("item,score", "--item item --score score; without --model, the model is called"),
             ("Item,score,model", "--item Item --score score --model model"),
-            ("llm,question,ok", "long table: --item COLUMN --score COLUMN --model COLUMN; without"),
+            (
+                "llm,question,ok",
+                "long table: --item question --score COLUMN --model COLUMN; without",
+            ),
         ],
     )
     def test_the_columns_found_are_listed(self, tmp_path, header, hint):

@@ -10,18 +10,15 @@ import pytest
 
 import fewbench
 from fewbench import Scale, Track
-from fewbench.bento.page import tasks_page
 from fewbench.decide.rank_result import Foremost
 from fewbench.decide.track_result import Change, Point
 from fewbench.evaluation.interval import Interval
 from fewbench.show.charts.theme import unchecked
 from fewbench.testing import simulate
 
-from .test_tasks_page import made as made_selection
-
 MODULES = [
     import_module(f"fewbench.show.charts.{name}")
-    for name in ("auditing", "comparison", "deciding", "estimating", "planning", "task_sets")
+    for name in ("auditing", "comparison", "deciding", "estimating", "planning")
 ]
 SCORES = simulate(40, 120, 4, seed=1)
 PLACES = {"at", "line", "key"}
@@ -101,17 +98,6 @@ def columns(name):
     return [name, f"{name}_low", f"{name}_high"]
 
 
-def of_selection(selection):
-    """What is judged, and the spread of random choices about their mean."""
-    judged = selection["judgement"]
-    random = [
-        {"name": of} | judged[of.replace(" ", "_")] for of in ("random tasks", "random questions")
-    ]
-    ends = {"low": -1, "high": 1}
-    random = [of | {key: of["mean"] + s * of["spread"] for key, s in ends.items()} for of in random]
-    return {"judgement": [selection, *random]}
-
-
 def of_targets(evaluation):
     """Each target's tasks among those of the source models."""
     ends = np.quantile(evaluation.scores.task_scores(), [0.1, 0.5, 0.9], axis=0).T
@@ -181,14 +167,13 @@ SPECIAL = {
 @pytest.fixture(scope="module")
 def charts():
     """Each chart's rows with the records that may be in them, and the code that drew them."""
-    evaluation, selection, code = evaluated(), made_selection(), set()
+    evaluation, code = evaluated(), set()
     results = {name: make(evaluation) for name, make in MADE.items()}
     special = {name: SPECIAL[name](results[name]) for name in SPECIAL}
-    special |= {"tasks": of_selection(selection), "targets": of_targets(evaluation)}
+    special |= {"targets": of_targets(evaluation)}
     values = {name: result.to_dict() for name, result in results.items()}
-    values |= {"tasks": selection, "targets": values["estimates"]}
+    values |= {"targets": values["estimates"]}
     pages = {name: result.page() for name, result in results.items()}
-    pages |= {"tasks": tasks_page(selection)}
     pages |= {"targets": evaluation.page(history=dict.fromkeys("abc", HISTORY))}
     found = []
     for name, page in pages.items():

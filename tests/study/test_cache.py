@@ -100,6 +100,19 @@ def test_an_edit_of_a_checkout_voids_its_cells(tmp_path, monkeypatch):
     assert len(keys) == 2
 
 
+def test_an_edit_of_a_package_that_adds_methods_voids_its_cells(tmp_path, monkeypatch, install):
+    entries = {"fewbench.methods": {"mine": "my_methods:mine"}}
+    install({"name": "my-methods", "version": "1", "entry-points": entries}, tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    keys = set()
+    for source in ("a = 1", "a = 2", "a = 1"):
+        (tmp_path / "my_methods.py").write_text(source)
+        cell.made_with.cache_clear()
+        keys.add(cell.made_with())
+    cell.made_with.cache_clear()
+    assert len(keys) == 2
+
+
 @pytest.mark.parametrize("kept", [0.5, 0.999])
 def test_a_torn_line_is_run_again(scores, tmp_path, ran, kept, assert_same):
     cache, methods = tmp_path / "cells.jsonl", ["random-linear"]

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from fewbench.methods import Method, Session, find_method
-from fewbench.methods.selection.disagreement import JensenShannon
 from fewbench.scores import Scores
 from fewbench.testing.conformance import MethodConformance
+from fewbench_papers.disco.disagreement import JensenShannon
 
 
 class Faulty(Session):

@@ -6,18 +6,20 @@ They enter as a user's own methods do: as objects that `fewbench.compare` takes.
 from dataclasses import dataclass, fields
 
 from fewbench.methods import Method, StaticMethod, find_method
-from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.methods.base import Predictor, Selector
 from fewbench.methods.prediction.features import PCA, Reduction, Signature
-from fewbench.methods.prediction.mean import AnchorRatio, Mean
-from fewbench.methods.prediction.regression import Forest, Regression, Regressor
-from fewbench.methods.selection.disagreement import PredictiveDiversity
+from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.prediction.regression import Regression, Regressor
 from fewbench.methods.selection.random import Random
-from fewbench.methods.tasks.choosers import BentoLe, BentoSim
 from fewbench.methods.written import split, with_settings
+from fewbench_papers.bento.choosers import BentoLe, BentoSim
+from fewbench_papers.bento.ratio import AnchorRatio
+from fewbench_papers.disco.disagreement import PredictiveDiversity
+from fewbench_papers.disco.regressors import Forest
+from fewbench_papers.tailoredbench.tailored import Tailored
 from papers.methods.assessor import GenericAssessor
 from papers.methods.bento import MatchedSim, MedoidTasks, among_tasks
-from papers.methods.disco import MLP, UMAP, Boosting, Lasso
+from papers.methods.disco import MLP, UMAP, Boosting, Lasso, ScoreAnchors
 from papers.methods.flash_helm import FlashHelm
 from papers.methods.semantic import Semantic
 from papers.methods.sort_and_search import SortedItems, Threshold
@@ -61,6 +63,7 @@ METHODS: dict[str, Method] = {
         _named(among_tasks(MatchedSim()), AnchorRatio(), "alike-tasks-matched"),
         _named(among_tasks(BentoLe()), Mean(), "alike-tasks-le"),
         _named(among_tasks(MedoidTasks()), Mean(), "task-medoids"),
+        _named(ScoreAnchors(), find_method("gp-irt-anchor").predictor, "gp-irt-anchor-corr"),
         _disco(Forest(), UMAP(8)),
         _disco(Forest(), UMAP(64)),
         _disco(MLP()),

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.choice.facility_location import coverage, facility_location
-from fewbench.algorithms.clustering.kmedoids import kmedoids
-from fewbench.bento import (
+from fewbench.methods.selection.random import Random
+from fewbench_papers.algorithms.clustering.kmedoids import kmedoids
+from fewbench_papers.bento import (
     Ordered,
     Similarity,
     TaskChooser,
@@ -21,9 +21,9 @@ from fewbench.bento import (
     WithinTasks,
     read_chooser,
 )
-from fewbench.methods.selection.random import Random
-from fewbench.methods.selection.within_tasks import WholeTasks
-from fewbench.methods.tasks.choosers import BentoLe, BentoSim, fitted_one_by_one, mismatch
+from fewbench_papers.bento.choosers import BentoLe, BentoSim, fitted_one_by_one, mismatch
+from fewbench_papers.bento.facility_location import coverage, facility_location
+from fewbench_papers.bento.within_tasks import WholeTasks
 
 RESTARTS = 20
 MOST_EXCHANGES = 100

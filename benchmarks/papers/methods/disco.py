@@ -1,4 +1,4 @@
-"""What DISCO's Table 2 compares with: a reduction by UMAP, and three more regressors."""
+"""What DISCO compares with: Anchor-corr, a reduction by UMAP, and three more regressors."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
@@ -9,7 +9,31 @@ from fewbench._types import FloatArray
 from fewbench.errors import MissingExtraError
 from fewbench.methods.prediction.features import Transform
 from fewbench.methods.prediction.regression import Fitted
+from fewbench.methods.subset import Subset
 from fewbench.methods.written import write
+from fewbench.scores import Scores
+from fewbench_papers.algorithms.clustering.kmeans import representatives
+
+STARTS = 5
+"""Random starts of k-means, as in DISCO's program."""
+
+
+@dataclass(frozen=True)
+class ScoreAnchors:
+    """Items nearest the k-means centers of the source models' scores (Anchor-corr, Table 1).
+
+    As in the program, the items of all tasks are clustered together, by their weights in the full
+    score; `clusters` does so in each task.
+    """
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Cluster the items; weights are the clusters' shares of the full score."""
+        weights = scores.item_weights
+        chosen, labels = representatives(
+            scores.filled.T, budget, seed, STARTS, weights * scores.n_items
+        )
+        shares = np.bincount(labels, weights, budget)
+        return Subset(items=tuple(scores.item_ids[chosen]), weights=tuple(shares.tolist()))
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy as np
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray
 from fewbench.methods.needs import Need, item_texts, require
-from fewbench.methods.selection.clusters import cluster_subset
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
+from fewbench_papers.collaborative.clusters import cluster_subset
 
 TOKEN = r"\w+|[^\w\s]"
 """Words of any length and single signs, so that '3 + 4' has three tokens."""

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import (
+from fewbench.errors import MethodError
+from fewbench.scores import Scores
+from fewbench_papers.algorithms.clustering.distances import (
     Metric,
     average_count,
     item_distances,
     nearest_sources,
     within_mean,
 )
-from fewbench.algorithms.clustering.kmedoids import kmedoids
-from fewbench.errors import MethodError
-from fewbench.methods.adaptive.tailored import NativeSet, Tailored, TailoredSession
-from fewbench.scores import Scores
+from fewbench_papers.algorithms.clustering.kmedoids import kmedoids
+from fewbench_papers.tailoredbench.tailored import NativeSet, Tailored, TailoredSession
 
 
 @dataclass(frozen=True)

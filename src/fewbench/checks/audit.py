@@ -11,10 +11,12 @@ from fewbench._names import counted
 from fewbench.algorithms.soundness.missingness import missingness
 from fewbench.checks.clusters import cluster_findings
 from fewbench.checks.duplicates import Kinship, alike_findings, components, kinship
+from fewbench.checks.effects import with_effect
 from fewbench.checks.finding import SEVERITIES, Details, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
 from fewbench.checks.missing import missing_findings
 from fewbench.checks.outliers import odd_findings
+from fewbench.checks.parts import part_findings
 from fewbench.checks.shape import shape_findings
 from fewbench.methods import CATALOGUE, Need
 from fewbench.methods.catalogue import ADVICE, FEW, Advice
@@ -132,6 +134,7 @@ def audit(scores: Scores) -> Audit:
     alike = _alike(every, kin_of_all)
     every_finding = [
         *alike_findings(every, kin_of_all),
+        *part_findings(every),
         *odd_findings(scores, kin),
         *item_findings(scores, items),
         *missing_findings(scores, missing),
@@ -141,7 +144,7 @@ def audit(scores: Scores) -> Audit:
         *shape_findings(scores, bool(alike)),
         *cluster_findings(scores),
     ]
-    findings = [finding for finding in every_finding if finding is not None]
+    findings = [with_effect(every, finding) for finding in every_finding if finding is not None]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     mean = scores.scale.from_unit(items.mean)
     numbers: dict[str, Any] = {

@@ -9,6 +9,7 @@ from fewbench._names import counted, did_you_mean, some
 from fewbench.checks.audit import Audit
 from fewbench.checks.duplicates import kinship, spare_twins
 from fewbench.checks.missing import cost_of_dropping, incomplete
+from fewbench.checks.parts import one_sided_parts, without_parts
 from fewbench.errors import ScoresError
 from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores
@@ -19,6 +20,8 @@ DROPS: dict[str, tuple[str, ...]] = {
     "near-duplicates": ("near-duplicates",),
     "constant": ("constant",),
     "wrong-way": ("wrong-way",),
+    "odd": ("unlike-all", "one-option"),
+    "one-sided": (),
     "incomplete": (),
 }
 
@@ -28,15 +31,18 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
 
     Each group of duplicates or near-duplicates keeps the model with fewest missing cells, then with
     the shortest name. A duplicate is removed only if the other has all its scores. Near-duplicates
-    are removed until none is left. "incomplete" removes the models that lack more than 5% of the
-    full score, and the items that another model lacks, so that no cell is missing.
+    are removed until none is left. "odd" removes models that answer without regard to difficulty,
+    or always choose one option. "one-sided" removes the scores of a model in a part of a task in
+    which it has only the worst or the best one: they then count as not run. "incomplete" removes
+    the models that lack more than 5% of the full score, and the items that another model lacks, so
+    that no cell is missing.
 
     Parameters
     ----------
     scores : Scores
     found : Audit
     words : collection of str
-        duplicates, near-duplicates, constant, wrong-way, incomplete.
+        duplicates, near-duplicates, constant, wrong-way, odd, one-sided, incomplete.
 
     Returns
     -------
@@ -59,12 +65,21 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     >>> left.item_ids.tolist(), said[0]
     (['item-1'], 'constant: 2 items left out: item-0, item-2')
     """
+    notes, parts = [], one_sided_parts(scores) if "one-sided" in words else []
+    if parts:
+        theirs = dict.fromkeys(scores.model_ids[part.model] for part in parts)
+        n_cells = counted(sum(len(part.items) for part in parts), "score")
+        notes.append(f"one-sided: {n_cells} left out, of {some(theirs, quotes=False)}")
+        scores = without_parts(scores, parts)
+    elif "one-sided" in words:
+        notes.append("one-sided: none found")
     unknown = [word for word in words if word not in DROPS]
     if unknown:
         raise ScoresError(f"cannot drop {some(unknown)}", hint=did_you_mean(unknown[0], DROPS))
     gone: dict[str, set[str]] = {"models": set(), "items": set()}
-    notes = []
     for word in sorted(dict.fromkeys(words), key="incomplete".__eq__):  # of what the others leave
+        if word == "one-sided":
+            continue
         if word == "incomplete":
             rows = [at for at, model in enumerate(scores.model_ids) if model not in gone["models"]]
             models, items = incomplete(scores, rows)

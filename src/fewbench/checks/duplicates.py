@@ -26,7 +26,7 @@ from fewbench.scores import Scores
 from fewbench.scores.families import FAMILY, families_of
 
 Groups = tuple[tuple[int, ...], ...]
-ONE_NAME = "have one name (up to case, white space, '__' for '/' or a number after '#')"
+ONE_NAME = "have one name (up to case, white space, '-', '_', '.' or a number after '#')"
 DROP = "keep one of each (fewbench audit SCORES --drop duplicates -o FILE)"
 
 
@@ -89,14 +89,16 @@ def kinship(scores: Scores) -> Kinship:
 def _plain_name(name: str) -> str:
     """Return a model's name without the parts that do not identify it.
 
-    Case, white space, `__` for `/` (as harnesses write it in file names), and a number after `#`.
+    Case, white space, `-`, `_` and `.`, `__` for `/` (as harnesses write it in file names), and a
+    number after `#`.
 
     Examples
     --------
-    >>> _plain_name("Org__Model-7B#2"), _plain_name(" org/model-7b ")
-    ('org/model-7b', 'org/model-7b')
+    >>> _plain_name("Org__Model_7B v1.5#2"), _plain_name(" org/model-7b-v1-5 ")
+    ('org/model-7b-v1-5', 'org/model-7b-v1-5')
     """
-    return re.sub(r"\s+", " ", re.sub(r"#\d+$", "", name.strip()).replace("__", "/")).casefold()
+    plain = re.sub(r"#\d+$", "", name.strip()).replace("__", "/")
+    return re.sub(r"[\s_.-]+", "-", plain).casefold()
 
 
 def _complete_first(scores: Scores, group: Iterable[int]) -> list[int]:

@@ -15,6 +15,9 @@ from fewbench.scores import Scores, Unit
 EASY = 0.95
 LEVEL = 0.05
 SUSPECT = 0.01
+LISTED = 30
+AGREES = 0.8
+"""Probability of a lower correlation with the others, of the median item: 0.5 if none agrees."""
 ENOUGH = 0.5
 """Share of the most answers to an item that make it constant: of new items, few models ran any."""
 
@@ -25,8 +28,8 @@ class ItemNumbers:
 
     `mean` is in [0, 1], over the models that ran the item; `saturated` items have a mean of `EASY`
     or more without being constant, and both kinds have enough answers. `wrong_way` is at a false
-    discovery rate of `LEVEL`; `suspect` at one test's level `SUSPECT` if these are more than chance
-    gives.
+    discovery rate of `LEVEL`; `suspect` are the others of the `LISTED` items that agree least with
+    the rest, if items agree at all.
     """
 
     mean: FloatArray
@@ -48,10 +51,11 @@ def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
     constant = (range_ <= 1e-9) & enough
     separation = discrimination(scores.cells, kinship.independent)
     wrong = separation.wrong_way(LEVEL)
-    with np.errstate(invalid="ignore"):
-        suspect = (separation.p <= SUSPECT) & ~wrong
-    if suspect.sum() <= SUSPECT * (~np.isnan(separation.p)).sum():  # no more than chance gives
-        suspect[:] = False
+    suspect = np.zeros_like(wrong)
+    p = np.sort(separation.p[~np.isnan(separation.p)].round(9))
+    if len(p) and np.median(p) > AGREES:
+        with np.errstate(invalid="ignore"):  # of equal ones, none or all
+            suspect = (separation.p.round(9) < p[min(LISTED, len(p) // 10)]) & ~wrong
     saturated = (mean >= EASY) & (range_ > 1e-9) & enough
     return ItemNumbers(mean, constant, saturated, separation, wrong, suspect)
 
@@ -91,13 +95,16 @@ def _suspect(scores: Scores, numbers: ItemNumbers) -> Finding | None:
     tested = int((~np.isnan(numbers.discrimination.p)).sum())
     if not len(at):
         return None
+    leaning = int((numbers.discrimination.p[at] <= SUSPECT).sum())
+    also = " besides those that go the wrong way" if numbers.wrong_way.any() else ""
     return Finding(
         "suspect-keys",
         "fact",
-        f"{counted(len(at), 'item leans', 'items lean')} the wrong way, each with a chance of 1 in "
-        f"{1 / SUSPECT:.0f} or less; chance alone gives {SUSPECT * tested:.0f} of these at most: "
-        "it is unknown which of these are chance",
-        "if you check keys by hand, start with the first of the list",
+        f"{counted(len(at), 'item agrees', 'items agree')} least with the others{also}; "
+        f"{counted(leaning, 'leans', 'lean')} the wrong way at 1 in {1 / SUSPECT:.0f}, and chance "
+        f"alone gives {SUSPECT * tested:.0f} of {tested:,} at most",
+        "look at their keys by hand, from the first of the list: a test of all items finds few of "
+        "the wrong keys",
         "items",
         tuple(str(scores.item_ids[i]) for i in at),
         table=_table(scores, numbers, at),

@@ -11,6 +11,10 @@ from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores, Unit
 
 LEVEL = 0.01
+LEAST_SHARE = 0.02  # of the items, for a group of them
+FEWEST_ITEMS = 5
+LACKING = 0.1  # of the models, for items that only some ran
+MOST_GROUPS = 3
 
 
 def missing_findings(scores: Scores, found: Missingness | None) -> list[Finding]:
@@ -62,6 +66,8 @@ def _where(scores: Scores, gaps: Missingness) -> Finding:
     )
     if whole:
         what += f"; {counted(len(whole), 'task is', 'tasks are')} missing entirely for a model"
+    if groups := _groups(scores):
+        what += f"; groups of items were run by the same models: {'; '.join(groups[:MOST_GROUPS])}"
     advice = "run them if you can: a model is judged by the items that it ran"
     empty = np.asarray(scores.item_ids, dtype=object)[gone.all(axis=0)]
     if len(empty):
@@ -99,6 +105,22 @@ def _where(scores: Scores, gaps: Missingness) -> Finding:
             ),
         ),
     )
+
+
+def _groups(scores: Scores) -> list[str]:
+    """Return in words which groups of items only the same part of the models ran, largest first."""
+    patterns = np.packbits(scores.is_run, axis=0).T
+    _, group, sizes = np.unique(patterns, axis=0, return_inverse=True, return_counts=True)
+    found = []
+    for at in np.flatnonzero(sizes >= max(FEWEST_ITEMS, LEAST_SHARE * scores.n_items)).tolist():
+        items = np.flatnonzero(group.ravel() == at)
+        ran = scores.is_run[:, items[0]]
+        if 0 < ran.sum() <= (1 - LACKING) * scores.n_models:
+            found.append((-len(items), sorted(scores.item_ids[items]), scores.models.index[ran]))
+    return [
+        f"{some(items, quotes=False)} only by {some(sorted(names), quotes=False)}"
+        for _, items, names in sorted(found, key=lambda each: each[:2])
+    ]
 
 
 def _random_or_not(scores: Scores, gaps: Missingness) -> Finding:

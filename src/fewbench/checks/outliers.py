@@ -15,6 +15,7 @@ CHANCE = 0.01
 FEWEST = 5  # models, to have others
 MOST = 0.25  # of the models: where more would be named, they are a camp and not odd
 ANSWERS = 20  # to items of three options or more
+LEAVE = "leave out models that are broken (fewbench audit SCORES --drop odd -o FILE)"
 NARROW, WIDE = 0.01, 0.1  # of the range: of scores from 0 to 1 among scores from 0 to 100
 
 
@@ -99,6 +100,9 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
     beyond = -ndtri(CHANCE / scores.n_models)  # one-sided, for all models at once
     with np.errstate(invalid="ignore"):
         odd = np.flatnonzero(follows + beyond * error < HARDLY * middle)
+        is_camp = len(odd) > MOST * scores.n_models
+        if is_camp:  # then only those that are right on the hard items
+            odd = np.flatnonzero(follows + beyond * error < 0)
     if not len(odd) or len(odd) > MOST * scores.n_models:
         return None
     odd = odd[np.argsort(follows[odd], kind="stable")]
@@ -109,14 +113,15 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
     )
     return Finding(
         "unlike-all",
-        "caution",
+        "fact" if is_camp else "caution",
         f"{counted(len(odd), 'model answers', 'models answer')} almost without regard to "
         "difficulty: the items answered right are hardly easier for other models than the items "
         "answered wrong (less than a third of the difference for the median model)",
-        "look at their outputs for a wrong prompt format, unreadable answers, or guessing; import "
-        "the table without models that are broken",
+        "look at their outputs for a wrong prompt format, unreadable answers, or guessing; "
+        f"{LEAVE}",
         "models",
         tuple(scores.model_ids[m] for m in odd),
+        spare=tuple(scores.model_ids[m] for m in odd),
         table=Details(("model", "score", "follows difficulty (median model: 1)"), rows),
     )
 
@@ -174,9 +179,10 @@ def _one_option(scores: Scores) -> Finding | None:
         "caution",
         f"{counted(len(rows), 'model chooses', 'models choose')} the same option on "
         f"{share(ONE_OPTION)} or more of the items",
-        "their score shows where the right option is, not what they know: check the prompt format, "
-        "and import the table without models that are broken",
+        "their score shows where the right option is, not what they know: check the prompt format; "
+        f"{LEAVE}",
         "models",
         tuple(name for name, _, _ in rows),
+        spare=tuple(name for name, _, _ in rows),
         table=Details(("model", "option", "share"), tuple(rows)),
     )

@@ -81,7 +81,10 @@ def audit_page(found: Audit, source: str = "") -> Page:
                     [f"Squares are the {wrong} that go the wrong way, more than by chance."]
                     * bool(wrong)
                 ),
-                *([f"Diamonds are the {suspect} that lean that way at 1 in 100."] * bool(suspect)),
+                *(
+                    [f"Diamonds are the {suspect} that agree least with the others."]
+                    * bool(suspect)
+                ),
             ],
             charts=[("Items", lambda: auditing.items(numbers, unit))],
             detail=True,

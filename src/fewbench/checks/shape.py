@@ -13,6 +13,10 @@ from fewbench.scores.table import one_sided
 SMALL_TASK = 30
 CEILING = 0.95
 SHOWN = 3
+PILES = 3
+FEW_LEVELS = 11
+MOST_CELLS = 2_000_000
+"""Cells that show where scores pile up."""
 
 
 def shape_findings(scores: Scores, kin_found: bool) -> list[Finding | None]:
@@ -21,6 +25,7 @@ def shape_findings(scores: Scores, kin_found: bool) -> list[Finding | None]:
         _tasks(scores),
         _options(scores),
         _one_sided(scores),
+        _in_between(scores),
         *_conditions(scores),
         _spread(scores),
         _dates(scores),
@@ -103,6 +108,45 @@ def _one_sided(scores: Scores) -> Finding | None:
         f"every score is the {which} one",
         f"if the file lists only such answers, import the {rest} ones too; else check how replies "
         "are read and scored",
+    )
+
+
+def _in_between(scores: Scores) -> Finding | None:
+    """Describe scores that are neither right nor wrong: where they lie, and how far they vary."""
+    if scores.is_binary:
+        return None
+    cells = np.asarray(scores.cells[: max(1, MOST_CELLS // scores.n_items)])
+    cells = cells[~np.isnan(cells)]
+    levels, times = np.unique(np.round(cells, 6), return_counts=True)
+    unit = Unit(scores.scale)
+
+    def shown(level: float) -> str:
+        return unit.score(float(scores.scale.from_unit(level)), exact=True)
+
+    often = np.argsort(-times, kind="stable")[:PILES]
+    piles = ", ".join(f"{shown(levels[at])} ({share(times[at] / len(cells))})" for at in often)
+    mean = float(cells.mean())
+    what = (
+        f"scores are not just right or wrong: {counted(len(levels), 'distinct value')} from "
+        f"{shown(levels[0])} to {shown(levels[-1])}, most often {piles}"
+    )
+    if 0 < mean < 1:
+        ratio = float(cells.std() / np.sqrt(mean * (1 - mean)))
+        what += (
+            f"; they vary {ratio:.2f} times as far as right and wrong answers of the same mean, "
+            "and intervals are as much narrower"
+        )
+    few = len(levels) <= FEW_LEVELS
+    return Finding(
+        "in-between",
+        "fact",
+        what,
+        "verdicts are about mean scores; methods for right or wrong answers do not apply"
+        + ("; if the levels are an order only, import whether a level is reached" if few else ""),
+        table=Details(
+            ("score", "share"),
+            tuple((shown(levels[at]), round(float(times[at] / len(cells)), 4)) for at in often),
+        ),
     )
 
 

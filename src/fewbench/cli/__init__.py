@@ -86,9 +86,12 @@ def _open_streams() -> None:
 
 def _options_of(words: list[str]) -> set[str]:
     """Return the options of the command that the words begin with; of a group, of all in it."""
-    if not words or words[0] not in COMMANDS:
+    try:
+        command = load_command(words[0]) if words and words[0] in COMMANDS else None
+    except FewbenchError:  # what packages add cannot be loaded
+        command = None
+    if command is None:
         return set()
-    command = load_command(words[0])
     below = getattr(command, "commands", {})
     every = [below[words[1]]] if words[1:] and words[1] in below else [command, *below.values()]
     return {

@@ -1,64 +1,103 @@
 """All commands by name."""
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.main import get_group
 
+from fewbench._plugins import Added, Registry, added
 from fewbench._text import echo
 from fewbench._version import __version__
 from fewbench.cli.help import Commands, ListedGroup
+from fewbench.errors import FewbenchError
 
-# Where a command is, and the first sentence of its help: a command is imported when it is used,
-# so that the version and the list of commands do not wait for pandas, SciPy and the others.
-COMMANDS = {
-    "demo": ("demo:demo", "Estimate a new classifier from a few of 1,000 items."),
-    "run": ("run:run", "Run a model on chosen items and estimate its full score."),
-    "start": ("evaluate:start", "Start an evaluation of one or several target models."),
-    "ask": ("evaluate:ask", "Print the items to run next."),
-    "tell": ("tell:tell", "Record a target model's answers."),
-    "estimate": ("evaluate:estimate", "Estimate full scores from the answers so far."),
-    "extend": (
-        "evaluate:extend",
-        "Take more items or tasks into an evaluation that has answers.",
-    ),
-    "view": ("evaluate:view", "Serve a page on this machine that follows an evaluation."),
-    "repair": (
-        "evaluate:repair",
-        "Drop damaged answers of an evaluation, or remove a target.",
-    ),
-    "versus": ("decide:versus", "Compare two models by their full scores."),
-    "gate": ("decide:gate", "Pass or fail a target by a threshold or a baseline."),
-    "rank": ("decide:rank", "Rank several models, with the probability of each rank."),
-    "track": ("decide:track", "Follow the checkpoints of a training run."),
-    "get": ("get:get", "Fetch other models' public per-item results of a benchmark."),
-    "import": ("import_:import_", "Import other models' per-item results."),
-    "add": ("import_:add", "Add finished runs to the source models."),
-    "audit": ("audit:audit", "Check a results table for problems and suggest fixes."),
-    "plan": ("compare:plan", "Plan how many items to run and with which method."),
-    "methods": ("methods:methods", "List methods: which to use, and what each does."),
-    "compare": ("compare:compare", "Compare methods on models with known full scores."),
-    "select": ("pack:select", "Choose items to run."),
-    "tasks": ("tasks:tasks", "Choose a few tasks to run instead of all."),
-    "transfer": ("transfer:transfer", "Measure how tasks transfer to each other (BenTo)."),
-    "pack": ("pack:pack", "Make a pack: a benchmark's few items in one file."),
+
+class Listed(NamedTuple):
+    """A command as it is listed. A package names one in its entry points `fewbench.commands`.
+
+    - `place`: Where the command is, as module:name: a function that typer makes a command of, such
+      as `fewbench.cli.commands.command` returns, or a group of them.
+    - `summary`: The first sentence of its help.
+    - `subject`: The heading under which it is listed.
+    """
+
+    place: str
+    summary: str
+    subject: str = "From other packages"
+
+
+# A command is imported when it is used, so that the version and the list of commands do not wait
+# for pandas, SciPy and the others.
+OWN = {
+    "Evaluate": {
+        "demo": ("demo:demo", "Estimate a new classifier from a few of 1,000 items."),
+        "run": ("run:run", "Run a model on chosen items and estimate its full score."),
+        "start": ("evaluate:start", "Start an evaluation of one or several target models."),
+        "ask": ("evaluate:ask", "Print the items to run next."),
+        "tell": ("tell:tell", "Record a target model's answers."),
+        "estimate": ("evaluate:estimate", "Estimate full scores from the answers so far."),
+        "extend": (
+            "evaluate:extend",
+            "Take more items or tasks into an evaluation that has answers.",
+        ),
+        "view": ("evaluate:view", "Serve a page on this machine that follows an evaluation."),
+        "repair": ("evaluate:repair", "Drop damaged answers of an evaluation, or remove a target."),
+    },
+    "Compare and decide": {
+        "versus": ("decide:versus", "Compare two models by their full scores."),
+        "gate": ("decide:gate", "Pass or fail a target by a threshold or a baseline."),
+        "rank": ("decide:rank", "Rank several models, with the probability of each rank."),
+        "best": ("best:best", "Run several models until it is clear which is the best."),
+        "track": ("decide:track", "Follow the checkpoints of a training run."),
+    },
+    "Prepare": {
+        "get": ("get:get", "Fetch other models' public per-item results of a benchmark."),
+        "import": ("import_:import_", "Import other models' per-item results."),
+        "add": ("import_:add", "Add finished runs to the source models."),
+        "audit": ("audit:audit", "Check a results table for problems and suggest fixes."),
+        "plan": ("compare:plan", "Plan how many items to run and with which method."),
+        "methods": ("methods:methods", "List methods: which to use, and what each does."),
+        "compare": ("compare:compare", "Compare methods on models with known full scores."),
+        "select": ("pack:select", "Choose items to run."),
+    },
+    "Share": {
+        "pack": ("pack:pack", "Make a pack: a benchmark's few items in one file."),
+    },
 }
-SUBJECTS = {
-    "Evaluate": ("demo", "run", "start", "ask", "tell", "estimate", "extend", "view", "repair"),
-    "Compare and decide": ("versus", "gate", "rank", "track"),
-    "Prepare": (
-        "get", "import", "add", "audit", "plan", "methods", "compare", "select", "tasks",
-        "transfer",
-    ),
-    "Share": ("pack",),
-}  # fmt: skip
+
+
+def _added() -> Iterator[Added]:
+    """Yield the commands that packages add."""
+    for one in added("commands"):
+        if not isinstance(one.thing, Listed):
+            raise one.refused("not a Listed of fewbench.cli.app")
+        yield one
+
+
+COMMANDS: Registry[Listed] = Registry(
+    {
+        name: Listed(f"fewbench.cli.{place}", summary, subject)
+        for subject, commands in OWN.items()
+        for name, (place, summary) in commands.items()
+    },
+    _added,
+)
+"""Commands by name."""
 
 
 class _Commands(ListedGroup):
     """A group whose commands are listed by their help alone, and imported to be used."""
 
-    subjects = SUBJECTS
+    def added(self) -> Mapping[str, Any]:
+        """Return the commands that packages add, by name."""
+        names = [name for name in COMMANDS if name not in self.commands]
+        return {name: _stub(name, COMMANDS[name].summary) for name in names}
+
+    def subject(self, name: str) -> str:
+        """Return the heading that a command is listed under."""
+        return COMMANDS[name].subject
 
     def get_params(self, ctx: Any) -> Any:
         """Return the options; flags are off and not None, for which typer imports pydantic."""
@@ -74,15 +113,21 @@ class _Commands(ListedGroup):
 
 def load_command(name: str) -> Any:
     """Import a command, with its options, as typer makes it."""
-    module, _, member = COMMANDS[name][0].partition(":")
-    loaded = getattr(import_module(f"fewbench.cli.{module}"), member)
+    place = COMMANDS[name].place
+    module, _, member = place.partition(":")
+    try:
+        loaded = getattr(import_module(module), member)
+    except (ImportError, AttributeError) as error:
+        hint = f"update or uninstall the package that has {module.partition('.')[0]}"
+        raise FewbenchError(f"{name}: {place} cannot be loaded: {error}", hint=hint) from error
     alone = Commands()
     if isinstance(loaded, typer.Typer):
         alone.add_typer(loaded, name=name)
     else:
-        alone.command(name)(loaded)
+        kind = vars(loaded).get("command_class")
+        alone.command(name, **({} if kind is None else {"cls": kind}))(loaded)
     command = get_group(alone).commands[name]
-    if name != "tasks":  # whose methods are choosers of tasks
+    if module.startswith("fewbench."):  # a method may be something else elsewhere: of tasks, say
         _complete_methods(command)
     return command
 
@@ -142,5 +187,13 @@ def _listed() -> None:
     """Stand for a command until it is used."""
 
 
-for _name, (_, _summary) in COMMANDS.items():
-    app.command(_name, help=_summary)(_listed)
+def _stub(name: str, summary: str) -> Any:
+    """Return a command that is listed and not imported."""
+    alone = Commands()
+    alone.command(name, help=summary)(_listed)
+    return get_group(alone).commands[name]
+
+
+for _commands in OWN.values():
+    for _name, (_, _summary) in _commands.items():
+        app.command(_name, help=_summary)(_listed)

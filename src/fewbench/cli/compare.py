@@ -1,16 +1,19 @@
 """fewbench compare, plan: judge methods on models with known full scores."""
 
+import inspect
+import os
 import shlex
 import sys
 from pathlib import Path
 
 from fewbench._names import split_names
+from fewbench._progress import progress_bar
 from fewbench._text import echo, wrapped
 from fewbench.cli.commands import Call, command
-from fewbench.cli.options import say_shares
+from fewbench.cli.options import load, say_shares
 from fewbench.cli.outputs import check_outputs, write
 from fewbench.errors import StudyError
-from fewbench.study import Comparison, Plan, SplitSettings
+from fewbench.study import Comparison, Plan, SearchStudy, SplitSettings, compare_best
 from fewbench.study import compare as run_study
 from fewbench.study import plan as make_plan
 from fewbench.study.splits import EXTRAPOLATE
@@ -26,8 +29,11 @@ def _compare(
     group_by: str = "family",
     resample: bool = False,
     intervals: bool = True,
+    best: int | None = None,
+    neighbors: bool = False,
+    margin: float | None = None,
     output: Path | None = None,
-) -> Comparison:
+) -> Comparison | SearchStudy:
     """Split as the options say, and write the data.
 
     Parameters
@@ -42,10 +48,25 @@ def _compare(
         Draw sources and targets with replacement.
     intervals
         Measure the coverage of intervals too. This takes most of the time.
+    best
+        Compare ways of finding the best of this many models instead: best (fewbench best), halving,
+        ucb-e, uniform, random. --sources sets the number of source models; use 100 --repeats or
+        more.
+    neighbors
+        With `best`: draw models that are next to each other in rank.
+    margin
+        With `best`: as for fewbench best.
     output
         Data file to write: .json or .csv.
     """
     check_outputs(output, force=call.given["force"], formats=(".json", ".csv"))
+    if best is not None:
+        return _compare_best(call, best, output, neighbors=neighbors, margin=margin)
+    call.refuse(
+        [name for name, typed in {"neighbors": neighbors, "margin": margin}.items() if typed],
+        "without --best",
+        "add --best NUMBER, or leave them out",
+    )
     kinds = split_names(",".join(call.given["split"] or ["random"]))
     settings = [
         SplitSettings(
@@ -63,6 +84,41 @@ def _compare(
     outcome: Comparison = call(split=settings, level=level, facts=facts)
     if budgets := call.given["budgets"]:
         say_shares(split_names(",".join(budgets)), call.read["scores"])
+    if output is not None:
+        write(outcome.page(), outcome, output)
+    return outcome
+
+
+def _compare_best(
+    call: Call, targets: int, output: Path | None, *, neighbors: bool, margin: float | None
+) -> SearchStudy:
+    """Compare searches for the best of several models."""
+    options = call.typed_for(run_study)
+    own = inspect.signature(compare_best).parameters
+    given = call.given
+    usual = {name: each.default for name, each in inspect.signature(run_study).parameters.items()}
+    of_methods = ("methods", "budgets", "split")
+    typed = [*options]
+    typed += [name for name in of_methods if tuple(given[name] or ()) not in ((), usual[name])]
+    call.refuse([name for name in typed if name not in own], "with --best", "leave them out")
+    sizes = parse_sizes(",".join(given["sources"])) if given["sources"] else [0]
+    if len(sizes) > 1:
+        raise StudyError(
+            f"{len(sizes)} numbers of source models with --best", hint="give one number"
+        )
+    with progress_bar("comparing") as progress:
+        outcome = compare_best(
+            load(given["scores"], given["average"]),
+            targets,
+            given["repeats"],
+            given["seed"],
+            sources=sizes[0],
+            neighbors=neighbors,
+            margin=margin or 0.0,
+            workers=given["workers"] or os.cpu_count() or 1,
+            executor=given["cluster"],
+            progress=progress,
+        )
     if output is not None:
         write(outcome.page(), outcome, output)
     return outcome
@@ -100,6 +156,8 @@ fewbench compare scores.parquet -m greedy-ridge -n 50 --split performance --targ
 fewbench compare scores.parquet -m greedy-ridge -n 50 --sources 10,30
 fewbench compare scores.parquet -m greedy-ridge -n 50 -o out.json --report out.html
 fewbench compare scores.parquet -m fewbench -n 100 --cluster dask://10.0.0.1:8786
+fewbench compare scores.parquet --best 20 --repeats 100      find the best of 20 models
+fewbench compare scores.parquet --best 20 --neighbors --sources 50 --repeats 200
 
 
 Splits:

@@ -25,8 +25,8 @@ def documented(
 ) -> Callable[..., Any]:
     """Return a function as a command: keyword-only parameters are options, others arguments.
 
-    Parameters in `groups` are dataclasses, whose fields become options. Those in `hidden` have no
-    option.
+    Parameters in `groups` are dataclasses, whose fields become options, except those that the
+    function itself has. Those in `hidden` have no option.
     """
     parameters = inspect.signature(function).parameters
     arguments = [name for name, each in parameters.items() if each.kind is not each.KEYWORD_ONLY]
@@ -91,9 +91,9 @@ def options_of(
             group = next(
                 member for member in (*get_args(hints[name]), hints[name]) if member is not NoneType
             )
-            inner = {*groups} - {name}
+            inner, own = {*groups} - {name}, {*hidden, *inspect.signature(function).parameters}
             more, fields = options_of(
-                group, hidden, read=read, read_as=read_as, flags=flags, groups=inner
+                group, own, read=read, read_as=read_as, flags=flags, groups=inner
             )
             options += more
             readers[name] = partial(_grouped, group, fields)

@@ -474,7 +474,7 @@ def repair(folder: Folder, *, remove: str | None = None) -> None:
 
     Prints the numbers of the lines, and keeps the damaged file as answers.jsonl.damaged.
     Items of dropped answers run again. If a dropped line corrected an answer, the earlier
-    answer counts. Also repairs folders of fewbench transfer measure.
+    answer counts.
 
     \b
     fewbench repair run
@@ -485,7 +485,6 @@ def repair(folder: Folder, *, remove: str | None = None) -> None:
     remove
         Remove this target with all its answers, and keep a copy of the folder as DIR.1, DIR.2, …
     """
-    from fewbench.bento.measurement.journal import is_measurement, repair_measurement
     from fewbench.evaluation.journal import Journal
     from fewbench.runners.run_folder import remove_target
 
@@ -493,15 +492,14 @@ def repair(folder: Folder, *, remove: str | None = None) -> None:
         kept = remove_target(folder, remove)
         echo(f"{folder}: removed the target {remove}; the folder as it was is now in {kept}")
         return
-    measured = is_measurement(folder)
-    dropped = repair_measurement(folder) if measured else Journal(folder).repair()
+    dropped = Journal(folder).repair()
     if dropped:
         echo(
             f"{folder}: dropped {counted(len(dropped), 'damaged line')} (line "
             f"{some(dropped, 20, quotes=False)}); the damaged file is "
             "answers.jsonl.damaged. Items of dropped answers run again. If a dropped line "
-            "corrected an answer, the earlier answer counts: correct it again."
-            + ("" if measured else f" Next: fewbench ask {quoted(folder)}")
+            "corrected an answer, the earlier answer counts: correct it again. Next: fewbench ask "
+            f"{quoted(folder)}"
         )
     else:
         echo(f"{folder}: nothing is damaged")

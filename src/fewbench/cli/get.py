@@ -117,7 +117,8 @@ def _list(as_json: bool) -> None:
         for key in ("benchmarks", "splits"):
             if row[key]:
                 echo(f"  --{key[:-1]} {row[key]}")
-        echo(f"  run: {row['run_with']}")
+        if row["run_with"]:
+            echo(f"  run: {row['run_with']}")
         echo(f"  real files read: {row['tried'] or 'none'}")
         echo(f"  cite: {row['cite']}")
     echo("\nNumbers and sizes are approximate. A name above, or NAME:BENCHMARK, stands in place of")

@@ -1,7 +1,7 @@
 """Help that people can read: whole summaries, and kinds of values in words."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import typer
@@ -81,19 +81,39 @@ class PlainCommand(TyperCommand):
 class ListedGroup(TyperGroup):
     """A group that lists its commands by subject, with whole summaries."""
 
-    subjects: Mapping[str, Sequence[str]] = {}
-    """Commands by subject; without, one list."""
+    def added(self) -> Mapping[str, Any]:
+        """Return the commands that packages add, by name."""
+        return {}
+
+    def subject(self, name: str) -> str:
+        """Return the heading that a command is listed under."""
+        return "Commands"
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; those of packages are looked for if there is no other."""
+        return super().get_command(ctx, cmd_name) or self.added().get(cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return [*super().list_commands(ctx), *self.added()]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each subject."""
-        wide = max(map(len, self.commands))
-        for title, names in (self.subjects or {"Commands": list(self.commands)}).items():
-            with formatter.section(title):
-                formatter.write_dl([(name.ljust(wide), self._summary(name)) for name in names])
+        commands = {**self.commands, **self.added()}
+        wide = max(map(len, commands))
+        for subject in dict.fromkeys(map(self.subject, commands)):
+            with formatter.section(subject):
+                formatter.write_dl(
+                    [
+                        (name.ljust(wide), _summary(command))
+                        for name, command in commands.items()
+                        if self.subject(name) == subject
+                    ]
+                )
 
-    def _summary(self, name: str) -> str:
-        text = self.commands[name].help or ""
-        return " ".join(text.split("\n\n")[0].split())
+
+def _summary(command: Any) -> str:
+    return " ".join((command.help or "").split("\n\n")[0].split())
 
 
 class Commands(typer.Typer):

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 from fewbench._files import only_process, written_whole
 from fewbench._names import as_cell, counted, some
@@ -37,6 +38,10 @@ def _import(
     model: str | None = None,
     item: str | None = None,
     score: str | None = None,
+    model_name: str | None = None,
+    model_from: Literal["file", "folder"] | None = None,
+    target: str | None = None,
+    match: Literal["exact", "loose"] = "exact",
     task: str | None = None,
     date: str | None = None,
     family: str | None = None,
@@ -56,11 +61,22 @@ def _import(
         Scores file to write (.parquet). NAME.files.csv lists every file and how it was used. An
         interrupted import continues when you run it again.
     model
-        Table: column with the model (default: each file is one model, called as the file is).
+        Table: column with the model, or several comma-separated ones, such as model,setting
+        (default: each file is one model, called as the file is).
     item
-        Table: column with the item id.
+        Table: column with the item id, or several comma-separated ones.
     score
-        Long table: column with the score.
+        Long table: column with the score. In JSON, OBJECT.NAME is a value within an object. If each
+        model has a column of its own, write * for its name, as in '*.is_correct'.
+    model_name
+        Long table: name of the one model of all rows.
+    model_from
+        Long table: name models by their files or folders, also if there is a column of models.
+    target
+        Long table: column with the right answer. An answer in --score is right if it equals it.
+    match
+        How answers equal those of --target: exact, or loose (case, punctuation and white space do
+        not count).
     task
         Long table: column with the task.
     date
@@ -95,7 +111,10 @@ def _import(
     if by is not None and score is not None and (items is None or by not in table_columns(items)):
         kept_items += [by] if by not in (*kept_items, task) else []
     kept = tuple(kept_items), tuple(keep_model or ())
-    columns = Columns(model, item, score, task, date, family, None, *kept)
+    columns = Columns(
+        model, item, score, task, date, family, model_name, *kept,
+        model_from=model_from, target=target, match=match,
+    )  # fmt: skip
     mistakes, scale = Mistakes(), None
     with mistakes.noted():
         scale = parse_range(range, lower_is_better)

@@ -2,7 +2,8 @@
 
 import inspect
 import json
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
@@ -20,15 +21,13 @@ from fewbench.methods.catalogue import (
     ADAPTIVE,
     ADVICE,
     AUTO_SAYS,
-    FIRST,
     WITH_FILE,
     Entry,
     published_as,
     suggested,
 )
 from fewbench.methods.needs import needs_of, obstacle
-from fewbench.methods.parts import STAGES, parts_of
-from fewbench.methods.selection.within_tasks import TaskSettings
+from fewbench.methods.parts import STAGES, parts_of, ways_of
 from fewbench.methods.written import choices, settings_of
 from fewbench.scores import Scores
 
@@ -68,7 +67,8 @@ def methods(
     scores = None if scores_path is None else load(scores_path)
     if name == AUTO:
         find_method(name)  # says what it is
-    names = tuple(ALL) if name is None else (name,) if name in ALL else published_as(name)
+    entries = {**CATALOGUE, **WITH_FILE}
+    names = tuple(entries) if name is None else (name,) if name in entries else published_as(name)
     if not names:
         lists = "fewbench methods lists methods, fewbench methods --parts parts"
         raise MethodError(f"unknown method {name!r}", hint=suggested(str(name), lists))
@@ -78,8 +78,8 @@ def methods(
             {
                 "name": key,
                 "parts": _written(key),
-                "summary": ALL[key].summary,
-                "citation": ALL[key].citation,
+                "summary": entries[key].summary,
+                "citation": entries[key].citation,
                 "cannot": cannot[key],
                 "use_for": _uses(key),
             }
@@ -89,14 +89,11 @@ def methods(
     elif parts:
         _print_parts()
     elif name is None:
-        _print_list(cannot, tuple(ALL) if every else FIRST)
+        _print_list(entries, cannot, [n for n in entries if every or entries[n].is_main])
     elif len(names) == 1:
-        _print_one(names[0], cannot[names[0]])
+        _print_one(names[0], entries[names[0]], cannot[names[0]])
     else:
-        _print_several(name, names)
-
-
-ALL: dict[str, Entry] = CATALOGUE | WITH_FILE
+        _print_several(name, {key: entries[key] for key in names})
 
 
 def _obstacle(name: str, scores: Scores | None) -> str | None:
@@ -112,9 +109,9 @@ def _written(name: str) -> str:
     return WITH_FILE[name].parts if name in WITH_FILE else CATALOGUE[name].method.describe()
 
 
-def _print_several(name: str, names: tuple[str, ...]) -> None:
-    echo(f"{name}: {len(names)} methods\n")
-    rows = [[_typed(key), ALL[key].summary, ALL[key].citation] for key in names]
+def _print_several(name: str, entries: Mapping[str, Entry]) -> None:
+    echo(f"{name}: {len(entries)} methods\n")
+    rows = [[_typed(key), entry.summary, entry.citation] for key, entry in entries.items()]
     echo(table(["method", "what it does", "source"], rows, left=3))
     echo("\nDetails: fewbench methods NAME.")
 
@@ -128,7 +125,9 @@ def _uses(name: str) -> list[str]:
     return [advice.when for advice in ADVICE if name in advice.methods]
 
 
-def _print_list(cannot: dict[str, str | None], shown: Collection[str]) -> None:
+def _print_list(
+    entries: Mapping[str, Entry], cannot: Mapping[str, str | None], shown: Collection[str]
+) -> None:
     echo("Recommended:\n")
     for advice in ADVICE:
         echo(wrapped(f"{advice.when}: {', '.join(advice.methods)}", 2))
@@ -145,21 +144,21 @@ def _print_list(cannot: dict[str, str | None], shown: Collection[str]) -> None:
         listed = [[", ".join(names), reason] for reason, names in reasons.items()]
         echo(table(["methods", "reason"], listed, left=2))
     echo("\nMethods:\n")
-    rows = [[_typed(name), ALL[name].summary] for name in shown]
+    rows = [[_typed(name), entries[name].summary] for name in shown]
     echo(table(["method", "what it does"], rows, left=2))
-    if len(shown) < len(ALL):
-        echo(f"\nAll {len(ALL)}, with variants of these: fewbench methods --all.")
+    if len(shown) < len(entries):
+        echo(f"\nAll {len(entries)}, with variants of these: fewbench methods --all.")
     echo("\nDetails: fewbench methods NAME. Parts to combine: fewbench methods --parts.")
 
 
-def _print_one(name: str, cannot: str | None) -> None:
-    entry = ALL[name]
+def _print_one(name: str, entry: Entry, cannot: str | None) -> None:
     echo(f"{name}: {entry.summary}\n")
     echo(f"source   {entry.citation}")
     echo(f"parts    {_written(name)}")
-    if name in WITH_FILE:
+    if entry.file:
+        setting = re.search(r"\w+=FILE", entry.parts)
         echo("asks     once")
-        echo("needs    required: a file of fewbench transfer measure, as matrix=FILE")
+        echo(f"needs    required: {entry.file}, as {setting[0] if setting else 'FILE'}")
         _print_parts_of([(name, STAGES["tasks"][name])])
         return
     method = entry.method
@@ -197,7 +196,8 @@ def _print_parts() -> None:
         for at, (name, part) in enumerate(parts.items())
     ]
     echo(table(["part", "name", "settings and defaults"], rows, left=3))
-    echo(f"\nParts that choose tasks also take: {settings_of(TaskSettings)}")
+    if (ways := ways_of("tasks")) is not None:
+        echo(f"\nParts that choose tasks also take: {settings_of(ways.settings)}")
     echo("\nMethods that ask again, with their settings:\n")
     listed = []
     for name, method in ADAPTIVE.items():

@@ -1,15 +1,55 @@
 """fewbench run: run a model on chosen items and estimate its score."""
 
+from collections.abc import Iterator, Mapping
 from functools import partial
+from inspect import getdoc
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from typer.main import get_group
+
+from fewbench._plugins import Added, Registry, added
 from fewbench._progress import at_work
-from fewbench.cli.help import Commands
+from fewbench.cli.help import Commands, ListedGroup
 from fewbench.cli.running import RunOptions, run_and_print, run_command
 from fewbench.errors import RunError
 
-run = Commands()
+
+class _Runners(ListedGroup):
+    """Our ways of running a model, and those that packages add."""
+
+    def added(self) -> Mapping[str, Any]:
+        """Return the commands of runners that packages add, by name."""
+        return RUNNERS
+
+
+def _added() -> Iterator[Added]:
+    """Yield a command for each runner that packages add."""
+    from fewbench.runners.driving import Runner
+
+    for one in added("runners"):
+        if not (isinstance(one.thing, type) and issubclass(one.thing, Runner)):
+            raise one.refused("not a Runner of fewbench.runners.driving")
+        if one.name in [command.name for command in run.registered_commands]:
+            raise one.refused("this name is taken")
+        yield one.of(one.name, _command_of(one.name, one.thing))
+
+
+def _command_of(name: str, runner: Any) -> Any:
+    """Return the command of a runner, which is made from what follows --."""
+    from fewbench.runners.driving import run_with
+
+    def run_it(options: RunOptions, arguments: list[str]) -> None:
+        run_and_print(partial(run_with, runner(arguments)), options, name)
+
+    run_it.__doc__ = getdoc(runner)
+    alone = Commands()
+    run_command(alone, name)(run_it)
+    return get_group(alone).commands[name]
+
+
+RUNNERS: Registry[Any] = Registry({}, _added)
+run = Commands(_Runners)
 
 
 @run.callback()

@@ -184,32 +184,39 @@ def run_command(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        run = documented(function, ["options"], [*without, "arguments"])
-        shared = {field.name for field in fields(RunOptions)}
-
-        def place(option: inspect.Parameter) -> int:
-            is_option = isinstance(get_args(option.annotation)[1], OptionInfo)
-            return 0 if not is_option else 1 + (option.name in shared)
-
-        def run_with_arguments(context: typer.Context, **typed: Any) -> None:
-            run(**typed, arguments=context.meta[AFTER])
-
-        options = [option_parameter("context", typer.Context)]
-        options += sorted(inspect.signature(run).parameters.values(), key=place)
-        finished = as_command(run_with_arguments, options, run.__doc__ or "")
-        group.command(name, cls=_WithArguments)(finished)
+        group.command(name, cls=WithArguments)(with_arguments(function, *without))
         return function
 
     return add
 
 
-class _WithArguments(PlainCommand):
+def with_arguments(function: Callable[..., None], *without: str) -> Callable[..., None]:
+    """Return a function of `RunOptions` and `arguments` as a command; see `run_command`."""
+    run = documented(function, ["options"], [*without, "arguments"])
+    shared = {field.name for field in fields(RunOptions)}
+
+    def place(option: inspect.Parameter) -> int:
+        is_option = isinstance(get_args(option.annotation)[1], OptionInfo)
+        return 0 if not is_option else 1 + (option.name in shared)
+
+    def run_with_arguments(context: typer.Context, **typed: Any) -> None:
+        run(**typed, arguments=context.meta[AFTER])
+
+    vars(run_with_arguments)["command_class"] = WithArguments
+    options = [option_parameter("context", typer.Context)]
+    options += sorted(inspect.signature(run).parameters.values(), key=place)
+    return as_command(run_with_arguments, options, run.__doc__ or "")
+
+
+class WithArguments(PlainCommand):
     """A command that keeps what follows -- for a program or a harness."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line."""
         return [*super().collect_usage_pieces(ctx), "-- ARGUMENTS"]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep what follows --, and read the rest."""
         at = args.index("--") if "--" in args else len(args)
         ctx.meta[AFTER] = args[at + 1 :]
         try:

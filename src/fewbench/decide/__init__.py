@@ -1,5 +1,7 @@
 """Decisions from estimates: which model is better, which are best, whether one passes."""
 
+from fewbench.decide.best import best
+from fewbench.decide.best_result import BestResult, Candidate
 from fewbench.decide.gate import Check, Gate, gate
 from fewbench.decide.live import run_versus
 from fewbench.decide.rank import rank
@@ -11,6 +13,8 @@ from fewbench.decide.versus import versus
 from fewbench.decide.versus_result import TaskDifference, Versus
 
 __all__ = [
+    "BestResult",
+    "Candidate",
     "Change",
     "Check",
     "Gate",
@@ -23,6 +27,7 @@ __all__ = [
     "Track",
     "Versus",
     "add_checkpoint",
+    "best",
     "gate",
     "rank",
     "run_versus",

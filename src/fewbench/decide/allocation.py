@@ -1,14 +1,15 @@
 """Which targets are the best: how likely each is, and where to spend items to settle it."""
 
-import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from fewbench._blocks import blocks
-from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms import ties
+from fewbench.algorithms.best_of_many import DRAWS as DRAWS_TO_SHARE
+from fewbench.algorithms.best_of_many import FEW_ITEMS, share_out
 from fewbench.decide.joint import EQUAL, TINY, Errors
 from fewbench.uncertainty.bounds import EXACT
 
@@ -136,45 +137,18 @@ def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArr
     return chances / DRAWS
 
 
-def own_variances(errors: FloatArray) -> FloatArray:
-    """Return variances of independent scores whose differences have these standard errors.
-
-    As closely as independent ones can (least squares on variances; those below 0 are 0).
-
-    Parameters
-    ----------
-    errors : ndarray, shape (n, n)
-        Standard errors of the differences; infinite if unknown.
-
-    Examples
-    --------
-    >>> own_variances(np.array([[0, 5, 13], [5, 0, 12.6], [13, 12.6, 0.0]])).round(1).tolist()
-    [17.6, 7.4, 151.4]
-    """
-    n = len(errors)
-    squares = np.where(np.isfinite(errors), errors, 1.0) ** 2
-    sums = squares.sum(axis=1)
-    if n == 2:  # one equation: any split of the variance gives the same
-        return np.asarray(sums / 2)
-    return np.asarray(np.maximum((sums - sums.sum() / (2 * n - 2)) / (n - 2), 0.0))
-
-
 def allocate(
     scores: FloatArray,
     errors: FloatArray,
     answered: IntArray,
-    known: BoolArray,
+    room: IntArray,
     top: int,
     total: int,
-    n_items: int,
-    lasting: FloatArray | None = None,
-    decidable: BoolArray | None = None,
+    rng: np.random.Generator,
 ) -> IntArray:
     """Return how many of `total` further items each target runs, to settle the best `top`.
 
-    Step by step, the pair across the boundary that is least sure gets more, the one of the two
-    whose variance falls more. A target's variance falls as that of a random sample: with
-    1/n - 1/N. (Least sure pairs first: Kalyanakrishnan et al. 2012, LUCB; Chen et al. 2000, OCBA.)
+    By what is expected of the scores (`Outlook`); see `fewbench.algorithms.best_of_many.share_out`.
 
     Parameters
     ----------
@@ -182,49 +156,21 @@ def allocate(
         Estimated full scores, the best first.
     errors : ndarray, shape (targets, targets)
         Standard errors of the differences, that items not run leave.
-    answered : ndarray of int, shape (targets,)
-    known : ndarray of bool, shape (targets,)
-        Whether the score is known, so that a target needs no items.
-    top, total, n_items : int
-    lasting : ndarray, shape (targets, targets), optional
-        Standard errors of the differences that are left when all items ran.
-    decidable : ndarray of bool, shape (targets, targets), optional
-        Pairs that all items would decide; the others are worth no item.
+    answered, room : ndarray of int, shape (targets,)
+        Items that each target ran, and can still run.
+    top, total : int
+    rng : Generator
 
     Examples
     --------
     >>> errors = np.full((3, 3), 0.05)
-    >>> n, known = np.full(3, 20), np.zeros(3, dtype=bool)
-    >>> allocate(np.array([0.7, 0.69, 0.3]), errors, n, known, 1, 40, 1000).tolist()
+    >>> n, rng = np.full(3, 20), np.random.default_rng(0)
+    >>> allocate(np.array([0.7, 0.69, 0.3]), errors, n, 1000 - n, 1, 40, rng).tolist()
     [20, 20, 0]
     """
-    variances = np.maximum(own_variances(errors), 1e-12)
-    n, added = answered.astype(np.float64), np.zeros(len(scores), dtype=np.intp)
-    start = np.maximum(1 / np.maximum(n, 1) - 1 / n_items, 1e-12)
-
-    def at(number: FloatArray) -> FloatArray:
-        left = np.maximum(1 / np.maximum(number, 1) - 1 / n_items, 0) / start
-        return np.asarray(np.where(known, 0.0, variances * left))
-
+    fewest = np.minimum(answered[:, None], answered)
+    wider = errors * np.sqrt(1 + FEW_ITEMS / (fewest + FEW_ITEMS))
+    outlook = Outlook.of(scores, wider, top)
+    drawn = outlook.scores + rng.standard_normal((DRAWS_TO_SHARE, len(scores))) @ outlook.root
     step = max(1, total // STEPS)
-    while total > 0:
-        room = np.where(known, 0, n_items - n - added)
-        best: tuple[float, int, int] | None = None
-        now = at(n + added)
-        for i, j in itertools.product(range(top), range(top, len(scores))):
-            if room[i] <= 0 and room[j] <= 0:
-                continue
-            if decidable is not None and not decidable[i, j]:
-                continue
-            variance = now[i] + now[j] + (0.0 if lasting is None else float(lasting[i, j]) ** 2)
-            sure = float(scores[i] - scores[j]) / math.sqrt(max(variance, 1e-18))
-            if best is None or sure < best[0]:
-                best = sure, i, j
-        if best is None:
-            break
-        gains = now - at(n + added + np.minimum(step, room))
-        which = max(best[1:], key=lambda target: (room[target] > 0, gains[target]))
-        more = int(min(step, room[which], total))
-        added[which] += more
-        total -= more
-    return added
+    return share_out(drawn, answered, room, total, step, rng, top)

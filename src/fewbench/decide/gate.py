@@ -10,7 +10,8 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench._text import quoted
 from fewbench._warned import issue
-from fewbench.decide.differences import checked_at, contrast, frame_of
+from fewbench.decide.differences import POWER, checked_at, frame_of
+from fewbench.decide.joint_estimate import contrast
 from fewbench.decide.next_items import ONE_LOOK, ask_next, check_next
 from fewbench.decide.operands import Given, Operand, at_score, labels, operands, warnings_of
 from fewbench.decide.pairing import Pairing, pairing
@@ -63,6 +64,9 @@ class Check(Frozen):
         Whether all items would decide it if the value stays as it is.
     questions_needed : int or None
         If not: about how many questions like these would, or None if more than 100 times as many.
+    margin_decided : float or None
+        Beside a baseline: the smallest margin with which a model as good as this one passes in 80%
+        of cases, by intervals of this width.
     """
 
     model_config = ConfigDict(ser_json_inf_nan="constants")
@@ -81,6 +85,7 @@ class Check(Frozen):
     items_if_known: int | None = None
     is_decidable: bool = True
     questions_needed: int | None = None
+    margin_decided: float | None = None
 
 
 class Gate(Shown, Frozen):
@@ -162,9 +167,10 @@ class Gate(Shown, Frozen):
             together = f", also if you check after {looks(self.checked_at, self.items_run)}"
         lesser = [
             f"{on_these(self.items_total)}, {'; '.join(map(self._seen, self.checks))}.",
-            f"{self.items_run:,} of {counted(self.items_total, 'item')} run. A "
-            "model that should fail passes with a probability of at most "
-            f"{(1 - self.level) / 2:.0%}{together}.",
+            f"{self.items_run:,} of {counted(self.items_total, 'item')} run."
+            + f" A model that should fail passes with a probability of at most "
+            f"{(1 - self.level) / 2:.0%}{together}."
+            * any(check.kind != "known" for check in self.checks),
             *average_notes(self.average),
         ]
         facts, further = {}, []
@@ -180,6 +186,12 @@ class Gate(Shown, Frozen):
                 facts["If the baseline ran all items once"] = (
                     f"about {most_known:,} items decide it"
                 )
+            for check in open_:
+                if check.margin_decided is not None:
+                    points = Unit(self.scale).points(check.margin_decided)
+                    facts["Smallest margin that these answers decide"] = (
+                        f"{points}: a model as good as {check.baseline} then passes in 80% of cases"
+                    )
             if out_of_reach:
                 numbers = [check.questions_needed for check in out_of_reach]
                 questions = None if None in numbers else max(n for n in numbers if n is not None)
@@ -376,8 +388,11 @@ def _check(
 
     With `is_score`, the check shows the score itself and not the difference.
     """
+    from scipy.special import ndtri
+
     made = contrast(side, other, level=level, sequential=sequential, fixed_items=fixed_items)
     scale = scores.scale
+    by_power = scale.span * float(1 + ndtri(POWER) / ndtri(0.5 + level / 2))
     low, high = made.interval(level)
     least = -margin / scale.span
     verdict: Verdict = "undecided"
@@ -406,5 +421,6 @@ def _check(
         level=level,
         kind=made.kind,
         verdict=verdict,
+        margin_decided=None if is_score or not (half := made.half(level)) else half * by_power,
         **dict(to_decide),
     )

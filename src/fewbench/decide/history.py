@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from fewbench._json import Frozen
-from fewbench.decide.differences import contrast
+from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.operands import Operand
+from fewbench.decide.words import AS_MODELS
 from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores, Unit
@@ -23,7 +24,8 @@ class Dated(Frozen):
     date : str
         When its evaluation was started (UTC), or a source model's date.
     score, interval
-        On the scale of the scores; the interval is of this score alone.
+        On the scale of the scores; the interval is of this score alone, and answers the same
+        question as the ranks.
     change, change_interval
         The difference from the model before (None for the first).
     """
@@ -46,13 +48,13 @@ def history_of(
     dated = sorted(
         ((date, side) for side in sides if (date := _date(side, scores))), key=lambda pair: pair[0]
     )
+    joint = JointEstimate([side for _, side in dated], level, fixed_items)
     scale = scores.scale
     rows: list[Dated] = []
-    before: Operand | None = None
-    for date, side in dated if len({date[:16] for date, _ in dated}) > 1 else ():
+    for at, (date, side) in enumerate(dated if len({date[:16] for date, _ in dated}) > 1 else ()):
         change, of_change = None, None
-        if before is not None:
-            difference = contrast(side, before, fixed_items=fixed_items)
+        if at:
+            difference = joint.full_difference(at, at - 1)
             change = float(scale.difference_from_unit(difference.difference))
             of_change = Interval.between(scale.difference_from_unit(difference.interval(level)))
         rows.append(
@@ -60,12 +62,11 @@ def history_of(
                 target=side.name,
                 date=date[:16],
                 score=float(scale.from_unit(side.estimates[0])),
-                interval=Interval.between(scale.from_unit(side.interval(level))),
+                interval=Interval.between(scale.from_unit(joint.full_interval(at, level))),
                 change=change,
                 change_interval=of_change,
             )
         )
-        before = side
     return tuple(rows)
 
 
@@ -83,7 +84,9 @@ def _date(side: Operand, scores: Scores) -> str:
     return str(dates.get(side.name, ""))
 
 
-def history_section(rows: Sequence[Dated], unit: Unit, level: float) -> Section:
+def history_section(
+    rows: Sequence[Dated], unit: Unit, level: float, *, fixed_items: bool
+) -> Section:
     """Return the scores in time, as a chart and a table."""
     head = [("Date", False), ("Model", False), ("Score", True)]
     head += [(f"{level:.0%} interval", True), ("Change", True), ("Interval of the change", True)]
@@ -100,7 +103,10 @@ def history_section(rows: Sequence[Dated], unit: Unit, level: float) -> Section:
     return Section(
         "history",
         "History",
-        ["The oldest run first. A change is the difference from the run before."],
+        [
+            "The oldest run first. A change is the difference from the run before. Intervals hold "
+            + ("on exactly these items." if fixed_items else f"in general, {AS_MODELS}.")
+        ],
         charts=[("", partial(estimating.in_time, points, unit))],
         tables=[Table("History", head, cells, "a model")],
         detail=True,

@@ -1,44 +1,27 @@
-"""A table of models that ran nearly everything: its scores, and all differences between them."""
+"""The models of a table that are ranked, and what is peculiar about them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from fewbench._names import counted, some
-from fewbench._types import FloatArray
-from fewbench.decide.standings import Standings
+from fewbench.decide.operands import Operand, known_operands
 from fewbench.errors import EvaluationError
 from fewbench.methods.sources import opposed_models, whole_sources
 from fewbench.scores import Scores
-from fewbench.scores.table import MOST_MISSING
-from fewbench.uncertainty.all_pairs import all_pairs
-from fewbench.uncertainty.contrast import Contrast
-from fewbench.uncertainty.missing_blocks import block_variances
-from fewbench.uncertainty.question_error import of_one_score
 
 FEWEST = 2
 """Models that have an order."""
 
 
-def leaderboard(
-    scores: Scores, models: Sequence[str], level: float, *, tasks: bool, fixed_items: bool
-) -> tuple[Standings, dict[str, Standings], list[str]]:
-    """Return the standings of a table's models, also by task if wanted, and warnings.
-
-    Models that ran less than half of the items are left out, and of a task those that ran less than
-    half of its items.
+def table_operands(scores: Scores, models: Sequence[str]) -> tuple[list[Operand], tuple[str, ...]]:
+    """Return the models of a table that ran at least half of the items, and warnings.
 
     Parameters
     ----------
     scores : Scores
     models : sequence of str
         The models to rank; all without any.
-    level : float
-        Level of the scores' intervals.
-    tasks : bool
-    fixed_items : bool
-        Whether scores on exactly these items are meant.
 
     Raises
     ------
@@ -53,7 +36,6 @@ def leaderboard(
     rows = np.arange(scores.n_models)
     if models:
         rows = np.sort(scores.model_positions(models))
-    full, by_task = scores.full_scores()[rows], scores.task_scores()[rows] if tasks else None
     chosen = scores.take(models=rows)
     if chosen.n_models < FEWEST:
         raise EvaluationError(
@@ -61,9 +43,6 @@ def leaderboard(
             hint="name more models, or none to rank all",
         )
     whole, notes = whole_sources(chosen, FEWEST, "ranking")
-    kept = chosen.missing_shares <= MOST_MISSING
-    of_blocks = block_variances(scores)[rows][kept]
-    all_items = _standings(whole, full[kept], of_blocks, level, fixed_items=fixed_items)
     incomplete = whole.models.index[whole.missing_shares > 0]
     if len(incomplete):
         notes.append(
@@ -78,68 +57,4 @@ def leaderboard(
             f"are wrong: {some(opposed, quotes=False)}. If these scores are errors, or are of "
             "other items, their ranks are wrong"
         )
-    if by_task is None:
-        return all_items, {}, notes
-    tables = {}
-    for at, task in enumerate(scores.tasks):
-        items = np.flatnonzero(scores.task_of == at)
-        missing = np.isnan(whole.cells[:, items]).mean(axis=1)
-        enough = np.flatnonzero(missing <= MOST_MISSING)
-        if len(enough) < FEWEST:
-            notes.append(f"{task}: fewer than two models ran half of its items, so it has no order")
-            continue
-        part = whole.take(models=enough, items=items).averaged("micro")
-        estimates = by_task[kept][enough, at]
-        nothing = np.zeros(len(enough))
-        tables[task] = _standings(part, estimates, nothing, level, fixed_items=fixed_items)
-        if len(enough) < whole.n_models:
-            left_out = whole.models.index[missing > MOST_MISSING]
-            notes.append(
-                f"{task}: without {some(left_out, quotes=False)}, which ran less than half of its "
-                "items"
-            )
-    return all_items, tables, notes
-
-
-def _standings(
-    scores: Scores,
-    estimates: FloatArray,
-    of_blocks: FloatArray,
-    level: float,
-    *,
-    fixed_items: bool,
-) -> Standings:
-    pairs = all_pairs(scores, estimates, fixed_items=fixed_items, of_blocks=of_blocks)
-    items_run = np.rint((1 - scores.missing_shares) * scores.n_items).astype(np.intp)
-    intervals: list[tuple[float, float] | None] = [
-        _interval(scores, row, estimate, of_block, level, fixed_items=fixed_items)
-        for row, (estimate, of_block) in enumerate(
-            zip(estimates.tolist(), of_blocks.tolist(), strict=True)
-        )
-    ]
-    return Standings(
-        scores.model_ids,
-        estimates,
-        intervals,
-        items_run,
-        pairs.standard_errors,
-        pairs.p_values,
-        level,
-    ).in_order()
-
-
-def _interval(
-    scores: Scores, row: int, estimate: float, of_block: float, level: float, *, fixed_items: bool
-) -> tuple[float, float]:
-    """Return the interval of one model's score; `of_block` is the variance by missing tasks."""
-    values = scores.cells[row]
-    items = np.flatnonzero(~np.isnan(values))
-    error = of_one_score(scores, items, values[items], estimate)
-    n_items = scores.n_items
-    if of_block:  # items of tasks that it has are predicted by their others
-        n_items = int(np.isin(scores.task_of, scores.task_of[items]).sum())
-    filled = n_items / len(items)
-    if fixed_items or of_block or error.answers is None:  # else that of these answers
-        variance = error.variance * (filled - fixed_items) + of_block
-        error = replace(error, variance=variance, answers=None)
-    return Contrast(estimate, 0.0, questions=error if error.variance else None).interval(level)
+    return known_operands(whole.model_ids, scores, of_table=True), tuple(notes)

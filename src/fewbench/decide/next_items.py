@@ -14,6 +14,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods.adaptive.unrun import budget_of_ran
 from fewbench.methods.kriging import source_kriging
+from fewbench.methods.selection.random import random_order
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Uncertainty
@@ -99,6 +100,43 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
             run.hear(np.searchsorted(model.candidates, side.items), side.answers.scores[0])
         chosen = next_together(runs, more, np.searchsorted(model.candidates, closed))
     return np.concatenate([first, model.candidates[chosen]])
+
+
+def next_of_sample(target: Operand, n: int, scores: Scores) -> IntArray | None:
+    """Return the next items of a target whose items are a sample, in the order of the sample.
+
+    Targets that ran a beginning of one order share the items of the shorter one, and each goes on
+    without a gap. None if the method chose the items, or drew those that no source ran beside them.
+    """
+    evaluation = target.evaluation
+    if evaluation is None:
+        return None
+    if evaluation.method.plain_sampling:
+        order = random_order(scores.n_items, evaluation.provenance.seed)
+    elif (
+        isinstance(target.score, Uncertainty)
+        and target.score.sample
+        and not evaluation.estimating.samples_unrun
+    ):
+        order = permanent_order(scores.task_of, evaluation.provenance.seed, scores.cohort_of)
+    else:
+        return None
+    open_, asked = evaluation.record.open(target.name), evaluation.record.asked(target.name)
+    return np.concatenate([open_, order[~np.isin(order, asked)]])[:n]
+
+
+def n_left(target: Operand) -> int:
+    """Return how many items a target can still run."""
+    if target.evaluation is None or target.is_known:
+        return 0
+    skipped = len(target.evaluation.record.skipped(target.name))
+    return target.scores.n_items - len(target.items) - skipped
+
+
+def seed_of(targets: Sequence[Operand]) -> int:
+    """Return the seed of the first target that has one."""
+    seeds = (each.evaluation.provenance.seed for each in targets if each.evaluation is not None)
+    return next(seeds, 0)
 
 
 def ask_next(targets: Sequence[Operand], n: int, scores: Scores) -> None:

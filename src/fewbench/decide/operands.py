@@ -62,11 +62,6 @@ class Operand:
             return float(self.estimates[0])
         return self.evaluation.estimating.judge.uncertainty(self.scored)
 
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return the interval of the full score; that of a known score has no width."""
-        score = self.score
-        return score.interval(level) if isinstance(score, Uncertainty) else (score, score)
-
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
         """The task scores, or None where a score is unknown."""
@@ -74,6 +69,10 @@ class Operand:
         if self.evaluation is None or score is None or not isinstance(full, Uncertainty):
             return [float(estimate) for estimate in self.estimates[1:]]
         return list(self.evaluation.estimating.judge.task_uncertainties(score, full))
+
+    def part(self, column: int) -> "Uncertainty | float | None":
+        """Return the full score (0) or a task score (1 + task), or None if it is unknown."""
+        return self.tasks[column - 1] if column else self.score
 
     @cached_property
     def is_known(self) -> bool:
@@ -239,7 +238,7 @@ def operand(
     if evaluation is None:
         evaluation = next((each for each in evaluations if name in each.targets), None)
         if evaluation is None and name in scores.models.index:
-            return _known(name, scores, of_table=of_table)
+            return known_operands([name], scores, of_table=of_table)[0]
     if evaluation is None:
         evaluation = checkpoint_beside(name, evaluations)
     if evaluation is not None:
@@ -269,32 +268,34 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     return Operand(target, score.estimates, answers, scores, evaluation, score, notes)
 
 
-def _known(name: str, scores: Scores, *, of_table: bool) -> Operand:
-    row = int(scores.model_positions([name])[0])
-    values = scores.cells[row]
-    missing = float(np.isnan(values).mean())
-    if of_table and missing > MOST_MISSING:
-        raise EvaluationError(
-            f"{name!r} ran less than half of the items, too few for its score",
-            hint="run more of them, or compare models that ran most items",
-        )
-    if not of_table and not is_known(scores.take(models=[row]))[0]:
-        raise EvaluationError(
-            f"source model {name!r} lacks {missing:.0%} of its answers, so its full score is not "
-            "known",
-            hint=f"name the folder of its run, as in DIR:{name}, or compare with a model that ran "
-            "all items",
-        )
-    notes: tuple[str, ...] = ()
-    if missing:
-        notes = (f"{missing:.1%} of the answers are missing and were filled in",)
-    estimates = np.array([scores.full_scores()[row], *scores.task_scores()[row]])
-    items = np.flatnonzero(~np.isnan(values))
-    answers = Answers(items, values[None, items])
-    if (repeats := scores.repeats) is not None:
-        counts = repeats.counts[[row]][:, items].astype(np.float64)
-        answers = replace(answers, counts=counts, variances=repeats.variances[[row]][:, items])
-    return Operand(name, estimates, answers, scores, notes=notes)
+def known_operands(names: Sequence[str], scores: Scores, *, of_table: bool) -> list[Operand]:
+    """Return operands that are models of the source scores; see `operand`."""
+    full, tasks, found = scores.full_scores(), scores.task_scores(), []
+    for name, row in zip(names, scores.model_positions(names).tolist(), strict=True):
+        values = scores.cells[row]
+        missing = float(np.isnan(values).mean())
+        if of_table and missing > MOST_MISSING:
+            raise EvaluationError(
+                f"{name!r} ran less than half of the items, too few for its score",
+                hint="run more of them, or compare models that ran most items",
+            )
+        if not of_table and not is_known(scores.take(models=[row]))[0]:
+            raise EvaluationError(
+                f"source model {name!r} lacks {missing:.0%} of its answers, so its full score is "
+                "not known",
+                hint=f"name the folder of its run, as in DIR:{name}, or compare with a model that "
+                "ran all items",
+            )
+        notes: tuple[str, ...] = ()
+        if missing:
+            notes = (f"{missing:.1%} of the answers are missing and were filled in",)
+        items = np.flatnonzero(~np.isnan(values))
+        answers = Answers(items, values[None, items])
+        if (repeats := scores.repeats) is not None:
+            counts = repeats.counts[[row]][:, items].astype(np.float64)
+            answers = replace(answers, counts=counts, variances=repeats.variances[[row]][:, items])
+        found.append(Operand(name, np.append(full[row], tasks[row]), answers, scores, notes=notes))
+    return found
 
 
 def at_score(score: float, scores: Scores) -> Operand:

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from fewbench._json import Frozen
 from fewbench.decide.differences import if_paired, looks_factor
+from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.operands import Operand
-from fewbench.scores import Scores
-from fewbench.uncertainty.contrast import Contrast, common_answers
+from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
-from fewbench.uncertainty.questions import nearest, variance_of
 
 MOST = 100.0
 """Beyond this multiple of the items, a number of questions is not informative."""
@@ -37,41 +34,25 @@ class RandomPairs(Frozen):
     items_needed: int
 
 
-def random_pairs(
-    one: Operand, other: Operand, made: Contrast, scores: Scores, level: float
-) -> RandomPairs | None:
-    """Return what random sampling would give, or None if nothing was run for this difference.
+def random_pairs(joint: JointEstimate, level: float) -> RandomPairs | None:
+    """Return what random sampling would give for the first two models.
 
-    How far the items' differences vary is guessed from pairs of the source models that are closest
-    to the two, of those that ran most items. Checkpoints of one model disagree less: no more than
-    on the common items, as chosen ones tell models apart better than others do. Common items that
-    are a random sample say it by themselves. None if there are fewer than two sources, or if a pack
-    holds their answers to the chosen items only.
+    The variance is that of the joint estimate, for the models in general. None if nothing was run
+    for their difference, if there are fewer than two sources, or if a pack holds their answers to
+    the chosen items only.
     """
     from scipy.special import ndtri
 
-    whole = scores.whole
+    made, scores = joint.full_difference(0, 1), joint.scores
+    whole, n_items = scores.whole, scores.n_items
     if made.is_known or whole.n_models < 2 or whole.chosen is not None:
         return None
-    n, n_items = min(len(side.items) for side in (one, other) if not side.is_known), scores.n_items
-    full = whole.full_scores()
-    rows = [nearest(full, float(side.estimates[0])) for side in (one, other)]
-    cells = whole.filled_cells
-    a, b = cells[rows[0]], cells[rows[1]]
-    variances = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
-    variances -= np.subtract.outer(a.mean(axis=1), b.mean(axis=1)) ** 2
-    same = np.equal.outer(rows[0], rows[1])
-    variance = float(variances[~same].mean()) if (~same).any() else 0.0
-    common, of_a, of_b = common_answers(one.answers, other.answers)
-    if len(common):
-        seen = variance_of(of_a - of_b)
-        evaluations = [side.evaluation for side in (one, other) if side.evaluation is not None]
-        is_random = all(evaluation.method.plain_sampling for evaluation in evaluations)
-        variance = seen if is_random else min(variance, seen)
-    variance = max(variance, 1 / n_items)
-    normal = float(ndtri(0.5 + level / 2))
-    half = normal * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
-    of_questions = 0.0 if made.questions is None else normal * math.sqrt(variance / n_items)
+    n = min(len(side.items) for side in joint.sides if not side.is_known)
+    of_models = replace(joint, fixed_items=False).full_difference(0, 1).questions
+    assert of_models is not None
+    normal, at_end = float(ndtri(0.5 + level / 2)), math.sqrt(of_models.variance)
+    half = normal * at_end * math.sqrt(max(n_items / n - 1, 0.0))
+    of_questions = 0.0 if joint.fixed_items else normal * at_end
     low, high = made.interval(level)
     left = math.sqrt(max(((high - low) / 2) ** 2 - of_questions**2, 0.0))
     return RandomPairs(

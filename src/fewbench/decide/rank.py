@@ -1,19 +1,26 @@
 """Rank: the order of several models, and how sure it is."""
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fewbench._names import counted, some
+from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, FloatArray
 from fewbench._warned import issue
 from fewbench.decide.allocation import allocate
-from fewbench.decide.differences import contrast, score_interval, task_contrasts
 from fewbench.decide.history import history_of
-from fewbench.decide.leaderboard import leaderboard
-from fewbench.decide.next_items import ONE_LOOK, ask_items, check_next
+from fewbench.decide.joint_estimate import JointEstimate
+from fewbench.decide.leaderboard import FEWEST, table_operands
+from fewbench.decide.next_items import (
+    ONE_LOOK,
+    ask_items,
+    check_next,
+    n_left,
+    next_of_sample,
+    seed_of,
+)
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import Operand, operands, warnings_of
 from fewbench.decide.pairing import pairing
@@ -23,7 +30,6 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import EXACT
-from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.sampling import check_level
 
 
@@ -101,35 +107,34 @@ def rank(
     tables = [given for given in evaluations if isinstance(given, Scores)]
     if tables:
         _check_alone(len(evaluations), sequential or history or next_items is not None)
-        return _rank_table(tables[0], models, top, level, tasks=tasks, fixed_items=fixed_items)
-    sides, scores, notes = _operands(evaluations, models, ask=ask)
+        scores = tables[0]
+        sides, notes = table_operands(scores, models)
+    else:
+        sides, scores, notes = _operands(evaluations, models, ask=ask)
     names = [side.name for side in sides]
     _check_top(top, len(sides))
     dated = history_of(sides, scores, level, fixed_items=fixed_items) if history else ()
     sides.sort(key=lambda side: (-round(float(side.estimates[0]), EXACT), side.name))
-    pairs = {
-        (i, j): contrast(
-            sides[i], sides[j], level=level, sequential=sequential, fixed_items=fixed_items
-        )
-        for i, j in itertools.combinations(range(len(sides)), 2)
-    }
-    standings = _standings(sides, pairs, level, fixed_items=fixed_items)
-    by_task = _by_task(sides, scores, level, fixed_items=fixed_items) if tasks else {}
+    joint = JointEstimate(sides, level, fixed_items, sequential)
+    standings = Standings.of(joint, level)
+    by_task, no_order = _by_task(joint, level) if tasks else ((), [])
+    of_sides = () if tables else warnings_of(sides)  # a table has notes on all of its models
+    warnings = [*of_sides, *notes, *no_order]
     surely = standings.surely_above
     is_settled = bool(surely[:top, top:].all())
-    of_items, lasting = np.zeros((2, len(sides), len(sides)))
+    of_items = np.zeros((len(sides), len(sides)))
     decidable = np.zeros((len(sides), len(sides)), dtype=bool)
-    n_open = len(pairs) - int(surely.sum())
+    n_open = len(sides) * (len(sides) - 1) // 2 - int(surely.sum())
     among_left = 1 - (1 - level) / max(n_open, 1)
-    for (i, j), pair in pairs.items():
-        of_items[i, j], lasting[i, j] = of_items[j, i], lasting[j, i] = pair.standard_errors
+    for i, j in joint.open_pairs:
+        pair = joint.full_difference(i, j)
+        of_items[i, j] = of_items[j, i] = pair.standard_errors[0]
         at_end = 0.0 if pair.questions is None else pair.questions.half(among_left)
         decidable[i, j] = not pair.is_known and (not at_end or at_end < pair.difference)
     is_decidable = is_settled or bool((surely | decidable)[:top, top:].all())
     next_targets: tuple[str, ...] = ()
     if is_decidable and not is_settled:
         next_targets = _next(sides, standings.errors, decidable, top)
-    warnings = [*warnings_of(sides), *notes]
     whole = [given for given in evaluations if isinstance(given, Evaluation)]
     silent = [name for evaluation in whole for name in evaluation.targets if name not in names]
     if silent:
@@ -139,9 +144,7 @@ def rank(
     issue(warnings)
     more = {}
     if next_items is not None and not is_settled:
-        # What is asked for is given out, also where all items would not settle it.
-        pairs_to_run = decidable if decidable[:top, top:].any() else ~np.eye(len(sides), dtype=bool)
-        more = _next_items(sides, (of_items, lasting, pairs_to_run), top, next_items, scores)
+        more = _next_items(sides, of_items, top, next_items, scores)
     for side in sides if ask else ():
         ask_items([side], more.get(side.name, ()))
     return Ranking(
@@ -155,7 +158,7 @@ def rank(
         is_settled=is_settled,
         is_decidable=is_decidable,
         items_total=scores.n_items,
-        tasks=_task_rankings(by_task, scores),
+        tasks=by_task,
         next_targets=next_targets,
         next_items=more,
         pairing=pairing(sides),
@@ -213,60 +216,26 @@ def _operands(
     return sides, scores, notes
 
 
-def _standings(
-    sides: Sequence[Operand],
-    pairs: Mapping[tuple[int, int], Contrast | None],
-    level: float,
-    task: int | None = None,
-    *,
-    fixed_items: bool,
-) -> Standings:
-    """Return the standings of targets by their full scores, or on a task."""
-    errors = np.full((len(sides), len(sides)), np.inf)
-    np.fill_diagonal(errors, 0.0)
-    p_values = np.ones_like(errors)
-    for (i, j), pair in pairs.items():
-        if pair is not None:
-            errors[i, j] = errors[j, i] = pair.standard_error
-            p_values[i, j] = p_values[j, i] = pair.p_value
-    column = 0 if task is None else 1 + task
-    return Standings(
-        [side.name for side in sides],
-        np.array([float(side.estimates[column]) for side in sides]),
-        [score_interval(side, level, task, fixed_items=fixed_items) for side in sides],
-        np.array([len(side.items) for side in sides]),
-        errors,
-        p_values,
-        level,
-    ).in_order()
-
-
-def _by_task(
-    sides: Sequence[Operand], scores: Scores, level: float, *, fixed_items: bool
-) -> dict[str, Standings]:
-    """Return the standings of targets on each task."""
-    pairs = {
-        (i, j): task_contrasts(sides[i], sides[j], fixed_items=fixed_items)
-        for i, j in itertools.combinations(range(len(sides)), 2)
-    }
-    return {
-        task: _standings(
-            sides,
-            {pair: contrasts[at] for pair, contrasts in pairs.items()},
-            level,
-            at,
-            fixed_items=fixed_items,
-        )
-        for at, task in enumerate(scores.tasks)
-    }
-
-
-def _task_rankings(by_task: Mapping[str, Standings], scores: Scores) -> tuple[TaskRanking, ...]:
-    sizes = dict(zip(scores.tasks, np.bincount(scores.task_of).tolist(), strict=True))
-    return tuple(
-        TaskRanking(task=task, items=sizes[task], targets=standings.places(scores.scale))
-        for task, standings in by_task.items()
-    )
+def _by_task(joint: JointEstimate, level: float) -> tuple[tuple[TaskRanking, ...], list[str]]:
+    """Return the order on each task, of the models that ran half of its items, and notes."""
+    rankings, notes, scores = [], [], joint.scores
+    sizes = np.bincount(scores.task_of).tolist()
+    for column, (task, size) in enumerate(zip(scores.tasks, sizes, strict=True), start=1):
+        enough = joint.ran_enough(column)
+        if enough.sum() < FEWEST:
+            notes.append(f"{task}: fewer than two models ran half of its items, so it has no order")
+            continue
+        part = joint
+        if not enough.all():
+            left_out = [joint.sides[at].name for at in np.flatnonzero(~enough).tolist()]
+            notes.append(
+                f"{task}: without {some(left_out, quotes=False)}, which ran less than half of its "
+                "items"
+            )
+            part = joint.among(np.flatnonzero(enough).tolist())
+        places = Standings.of(part, level, column).places(scores.scale)
+        rankings.append(TaskRanking(task=task, items=size, targets=places))
+    return tuple(rankings), notes
 
 
 def _check_top(top: int, models: int) -> None:
@@ -274,38 +243,6 @@ def _check_top(top: int, models: int) -> None:
         raise EvaluationError(
             f"top = {top} is not possible with {models} targets", hint=f"use 1 to {models - 1}"
         )
-
-
-def _rank_table(
-    scores: Scores,
-    models: Sequence[str],
-    top: int,
-    level: float,
-    *,
-    tasks: bool,
-    fixed_items: bool,
-) -> Ranking:
-    """Return the order of a table's models."""
-    standings, by_task, warnings = leaderboard(
-        scores, models, level, tasks=tasks, fixed_items=fixed_items
-    )
-    _check_top(top, len(standings.names))
-    issue(warnings)
-    is_settled = bool(standings.surely_above[:top, top:].all())
-    return Ranking(
-        targets=standings.ranked(scores.scale, top),
-        scale=scores.scale,
-        average=scores.average,
-        level=level,
-        top=top,
-        chosen=standings.chosen(scores.scale),
-        fixed_items=fixed_items,
-        is_settled=is_settled,
-        is_decidable=is_settled,
-        items_total=scores.n_items,
-        tasks=_task_rankings(by_task, scores),
-        warnings=tuple(warnings),
-    )
 
 
 def _next(
@@ -329,37 +266,37 @@ def _next(
 
 
 def _next_items(
-    sides: list[Operand],
-    errors: tuple[FloatArray, FloatArray, BoolArray],
-    top: int,
-    total: int,
-    scores: Scores,
+    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Scores
 ) -> dict[str, tuple[str, ...]]:
     """Return the items that each target runs next; targets run the same ones where they can.
 
-    `errors` are those of differences that items not run leave, those that are left when all items
-    ran, and the pairs that all items would decide.
+    `errors` are those of differences that items not run leave. What is asked for is given out, also
+    where all items would not settle it.
     """
-    of_items, lasting, decidable = errors
+    answered = np.array([len(side.items) for side in sides])
     counts = allocate(
         np.array([float(side.estimates[0]) for side in sides]),
-        of_items,
-        np.array([len(side.items) for side in sides]),
-        np.array([side.is_known for side in sides]),
-        *(top, total, scores.n_items),
-        lasting,
-        decidable,
+        errors,
+        answered,
+        np.array([n_left(side) for side in sides]),
+        *(top, total),
+        np.random.default_rng(child_seed(seed_of(sides), 22, int(answered.sum()))),
     )
-    chosen = [at for at in range(len(sides)) if counts[at]]
-    if not chosen:
-        return {}
-    common = choose_next([sides[at] for at in chosen], int(counts.max()), scores)
-    by_name = {}
-    for at in chosen:
+    by_name, apart = {}, []
+    for at in np.flatnonzero(counts).tolist():
+        items = next_of_sample(sides[at], int(counts[at]), scores)
+        if items is None:
+            apart.append(at)
+        else:
+            by_name[sides[at].name] = items
+    common = np.array([], dtype=np.intp)
+    if apart:
+        common = choose_next([sides[at] for at in apart], int(counts[apart].max()), scores)
+    for at in apart:
         items = common[: counts[at]]
         if len(items) < counts[at]:  # the others ran the rest
             of_side = choose_next([sides[at]], int(counts[at]), scores)
             more = of_side[~np.isin(of_side, items)][: counts[at] - len(items)]
             items = np.concatenate([items, more])
-        by_name[sides[at].name] = tuple(scores.item_ids[items].tolist())
-    return by_name
+        by_name[sides[at].name] = items
+    return {name: tuple(scores.item_ids[items].tolist()) for name, items in by_name.items()}

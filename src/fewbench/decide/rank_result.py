@@ -221,7 +221,10 @@ class Ranking(Shown, Frozen):
             )
         sections = [self._ranks(unit), self._of_charts()]
         sections += [self._tasks()] if self.tasks else []
-        sections += [history_section(self.history, unit, self.level)] if self.history else []
+        if self.history:
+            sections.append(
+                history_section(self.history, unit, self.level, fixed_items=self.fixed_items)
+            )
         items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
                  for name, chosen in self.next_items.items()}  # fmt: skip
         sections += [Section("next", "Next items", facts=items)] if items else []

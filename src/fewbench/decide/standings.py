@@ -7,7 +7,8 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.decide.allocation import Outlook, chances_of_top
-from fewbench.decide.joint import JointVerdicts, joint_verdicts
+from fewbench.decide.joint import surely_above
+from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.rank_result import Foremost, Place, Ranked
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale
@@ -39,46 +40,41 @@ class Standings:
     p_values: FloatArray
     level: float
 
-    def in_order(self) -> "Standings":
-        """Return the models from the best to the worst, those of equal scores by name."""
-        rounded = np.round(self.estimates, EXACT)
-        order = np.array(sorted(range(len(rounded)), key=lambda at: (-rounded[at], self.names[at])))
+    @classmethod
+    def of(cls, joint: JointEstimate, level: float, column: int = 0) -> "Standings":
+        """Return the standings by a score; models of equal scores are in the order of names."""
+        estimates, names = joint.estimates(column), [side.name for side in joint.sides]
+        rounded = np.round(estimates, EXACT)
+        order = sorted(range(len(names)), key=lambda at: (-rounded[at], names[at]))
+        errors, p_values = joint.errors(column)
         pairs = np.ix_(order, order)
-        return Standings(
-            [self.names[at] for at in order],
-            self.estimates[order],
-            [self.intervals[at] for at in order],
-            self.items_run[order],
-            self.errors[pairs],
-            self.p_values[pairs],
-            self.level,
+        return cls(
+            [names[at] for at in order],
+            estimates[order],
+            [joint.interval(at, level, column) for at in order],
+            joint.items_run(column)[order],
+            errors[pairs],
+            p_values[pairs],
+            level,
         )
 
-    @property
+    @cached_property
     def surely_above(self) -> BoolArray:
         """Whether the row's model is better than the column's, all pairs together."""
-        return self._joint.surely_above
-
-    @property
-    def may_be_best(self) -> BoolArray:
-        """Whether no other model is surely better, for all models together."""
-        return self._joint.may_be_best
+        return surely_above(self.estimates, self.errors, self.p_values, self.level)
 
     @cached_property
-    def _joint(self) -> JointVerdicts:
-        return joint_verdicts(self.estimates, self.errors, self.p_values, self.level)
-
-    @cached_property
-    def _chances(self) -> FloatArray:
+    def chances(self) -> FloatArray:
+        """Probability of each model to be the best."""
         return chances_of_top(self.estimates, self.errors, 1)
 
-    def chosen(self, scale: Scale) -> Foremost:
-        """Return what is expected of the first model, which was chosen for its score."""
-        outlook, ends = Outlook.of(self.estimates, self.errors), self.intervals[0]
+    def chosen(self, scale: Scale, at: int = 0) -> Foremost:
+        """Return what is expected of the first model, or this one, chosen for its score."""
+        outlook, ends = Outlook.of(self.estimates, self.errors), self.intervals[at]
         assert ends is not None  # a full score is never unknown
-        score = float(self.estimates[0])
-        found = outlook.scores[0], *outlook.interval(0, score, ends, self.level)
-        return Foremost.of(self.names[0], found, scale)
+        score = float(self.estimates[at])
+        found = outlook.scores[at], *outlook.interval(at, score, ends, self.level)
+        return Foremost.of(self.names[at], found, scale)
 
     def places(self, scale: Scale) -> tuple[Place, ...]:
         """Return each model's place, with scores on the user's scale."""
@@ -93,8 +89,8 @@ class Standings:
                 rank=int(ranks[at]),
                 rank_low=1 + int(above[:, at].sum()),
                 rank_high=len(self.names) - int(above[at].sum()),
-                chance_best=float(self._chances[at]),
-                may_be_best=bool(self.may_be_best[at]),
+                chance_best=float(self.chances[at]),
+                may_be_best=not above[:, at].any(),
                 items_run=int(self.items_run[at]),
             )
             for at, (name, ends) in enumerate(zip(self.names, self.intervals, strict=True))
@@ -102,7 +98,7 @@ class Standings:
 
     def ranked(self, scale: Scale, top: int) -> tuple[Ranked, ...]:
         """Return each model's place, its ties, and how likely it is among the best `top`."""
-        among_top = self._chances
+        among_top = self.chances
         if top > 1:
             among_top = chances_of_top(self.estimates, self.errors, top)
         tied = ~(self.surely_above | self.surely_above.T)

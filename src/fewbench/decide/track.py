@@ -1,41 +1,35 @@
 """Track: the scores of a run's checkpoints, which changes are real, and which is the best."""
 
-import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from fewbench._names import some
-from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
 from fewbench.algorithms import ties
-from fewbench.decide.allocation import Outlook, chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
-from fewbench.decide.differences import contrast, judged, score_interval
+from fewbench.decide.differences import POWER, judged
 from fewbench.decide.joint import EQUAL
+from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
-from fewbench.decide.rank_result import Foremost
+from fewbench.decide.standings import Standings
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scores
-from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.sampling import check_level
 
 CONTENDERS = 25
 """Checkpoints of the highest scores that may be the best; the others have probability 0."""
-POWER = 0.8
-"""Share of changes of the wanted size that are found, for the number of items."""
 SCANT = 10
 """Fewer answers than this are not informative."""
 
@@ -144,28 +138,32 @@ class _Tracker:
             for name in self.names
         ]
         self.operands = [operand(target, run.scores) for target in targets]
+        self.joint = JointEstimate(self.operands, level, fixed_items)
         self.estimates = np.array([float(side.estimates[0]) for side in self.operands])
 
     def track(self, half_width: float | None, change: float | None) -> Track:
         """Return the result."""
-        scale = self.scores.scale
-        chances, needed = self._chances(), self._needed(half_width, change)
+        scale, needed = self.scores.scale, self._needed(half_width, change)
+        contenders = ties.argsort(-self.estimates)[:CONTENDERS].tolist()
+        standings = Standings.of(self.joint.among(contenders), self.level)
+        of_names = dict(zip(standings.names, standings.chances.tolist(), strict=True))
+        chances = np.array([of_names.get(name, 0.0) for name in self.names])
         # Where all are as likely, the highest score.
         best = int(ties.argmax(np.where(chances >= chances.max() - EQUAL, self.estimates, -1.0)))
         points = []
         for at, checkpoint in enumerate(self.run.checkpoints):
             side = self._own(at)
-            of_model = None
-            if not self.fixed_items:
-                ends = score_interval(side, self.level, fixed_items=False)
-                of_model = None if ends is None else Interval.between(scale.from_unit(ends))
+            on_these, of_model = (
+                Interval.between(scale.from_unit(joint.full_interval(0, self.level)))
+                for joint in (JointEstimate([side], fixed_items=True), JointEstimate([side]))
+            )
             points.append(
                 Point(
                     checkpoint=checkpoint.name,
                     step=float(self.run.steps[at]),
                     score=float(scale.from_unit(float(side.estimates[0]))),
-                    interval=Interval.between(scale.from_unit(side.interval(self.level))),
-                    as_model=of_model,
+                    interval=on_these,
+                    as_model=None if self.fixed_items else of_model,
                     is_known=side.is_known,
                     items_run=len(checkpoint.items),
                     chance_best=float(chances[at]),
@@ -180,7 +178,7 @@ class _Tracker:
             points=tuple(points),
             changes=self._changes(),
             best=self.names[best],
-            chosen=self._chosen(best),
+            chosen=standings.chosen(scale, standings.names.index(self.names[best])),
             items_needed=needed,
             is_findable=needed is not None or change is None or not self._partial,
             items_total=self.scores.n_items,
@@ -194,39 +192,6 @@ class _Tracker:
         if own is None or self.operands[at].is_known:
             return self.operands[at]
         return operand((own, self.names[at]), own.scores)
-
-    def _contrast(self, before: int, after: int) -> Contrast:
-        return contrast(self.operands[after], self.operands[before], fixed_items=self.fixed_items)
-
-    @cached_property
-    def _contenders(self) -> tuple[IntArray, FloatArray]:
-        """The checkpoints that may be the best, and standard errors of their differences."""
-        order = ties.argsort(-self.estimates)[:CONTENDERS]
-        errors = np.zeros((len(order), len(order)))
-        for i, j in itertools.combinations(range(len(order)), 2):
-            errors[i, j] = errors[j, i] = self._contrast(
-                int(order[i]), int(order[j])
-            ).standard_error
-        return order, errors
-
-    def _chances(self) -> FloatArray:
-        """Return the probability of each checkpoint to be the best."""
-        order, errors = self._contenders
-        chances = np.zeros(len(self.names))
-        chances[order] = chances_of_top(self.estimates[order], errors, 1)
-        return chances
-
-    def _chosen(self, best: int) -> Foremost:
-        """Return what is expected of the best checkpoint, which was chosen for its score."""
-        (order, errors), side = self._contenders, self.operands[best]
-        outlook, at = (
-            Outlook.of(self.estimates[order], errors),
-            int(np.flatnonzero(order == best)[0]),
-        )
-        ends = score_interval(side, self.level, fixed_items=self.fixed_items)
-        assert ends is not None  # a full score is never unknown
-        interval = outlook.interval(at, float(self.estimates[best]), ends, self.level)
-        return Foremost.of(self.names[best], (outlook.scores[at], *interval), self.scores.scale)
 
     def _pairs(self) -> list[tuple[int, int]]:
         """Return the changes to judge, earlier first; the last may be from the best before.
@@ -248,7 +213,7 @@ class _Tracker:
     def _changes(self) -> tuple[Change, ...]:
         if not (pairs := self._pairs()):
             return ()
-        contrasts = [self._contrast(*pair) for pair in pairs]
+        contrasts = [self.joint.full_difference(after, before) for before, after in pairs]
         p_values = np.array([difference.p_value for difference in contrasts])
         n = len(self.names)
         if pairs[-1] != (0, n - 1) and pairs[-1][0] != n - 2:  # the best before: one of all before
@@ -295,10 +260,8 @@ class _Tracker:
             )
         if change is not None:
             times = float(ndtri(0.5 + self.level / 2) + ndtri(POWER))
-            half, of_questions = (
-                times * error
-                for error in self._contrast(last - 1 if last else 1, last).standard_errors
-            )
+            difference = self.joint.full_difference(last, last - 1 if last else 1)
+            half, of_questions = (times * error for error in difference.standard_errors)
             if of_questions and of_questions >= wanted:
                 return None
             wanted = math.sqrt(wanted**2 - of_questions**2)

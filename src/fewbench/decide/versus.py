@@ -7,7 +7,8 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
-from fewbench.decide.differences import checked_at, contrast, judged, task_contrasts
+from fewbench.decide.differences import checked_at, judged
+from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.multiple import ADJUSTS, Adjust, adjusted_p_values
 from fewbench.decide.next_items import MOST, ONE_LOOK, ask_items, next_items
 from fewbench.decide.operands import Given, Operand, labels, operands, warnings_of
@@ -60,8 +61,9 @@ def versus(
     margin : float, optional
         Largest difference that does not matter, on the scale of the scores.
     adjust : {"holm", "bh"}
-        Adjust the tasks' p values for their number: holm (no false verdict) or bh
-        (Benjamini-Hochberg: few false verdicts).
+        Adjust the tasks' p values for their number: holm (a false verdict on any task in at most 1
+        - level of comparisons) or bh (Benjamini-Hochberg: at most 1 - level of the verdicts are
+        false, on average).
     sequential : bool
         Allow for checks after 10, 20, 40, … answers up to the budget, until there is a verdict: the
         interval is valid for all of these checks together.
@@ -133,7 +135,8 @@ def _result(
     sequential: bool,
     fixed_items: bool,
 ) -> Versus:
-    difference = contrast(first, other, level=level, sequential=sequential, fixed_items=fixed_items)
+    joint = JointEstimate((first, other), level, fixed_items, sequential)
+    difference = joint.full_difference(0, 1)
     scale = scores.scale
     low, high = difference.interval(level)
     unit_margin = None if margin is None else margin / scale.span
@@ -159,7 +162,7 @@ def _result(
         distance = difference.difference - edge
         to_decide = items_to_decide(difference, (first, other), level, distance, scores.n_items)
     a, b = labels(first, other)
-    random, warnings = random_pairs(first, other, difference, scores, level), []
+    random, warnings = random_pairs(joint, level), []
     half, paired = difference.wider * difference.half_of_items(level), difference.paired
     # Chosen items tell models apart better than others do, so this is the most that random ones
     # would give.
@@ -195,7 +198,7 @@ def _result(
         items_total=scores.n_items,
         random=random,
         next_items=_next_items(open_, to_decide.items_needed, wanted, scores),
-        tasks=_tasks(first, other, scores, level, adjust, fixed_items=fixed_items),
+        tasks=_tasks(joint, level, adjust),
         adjust=adjust,
         deciding=_deciding(common, of_a, of_b, scores),
         pairing=pairing((first, other)),
@@ -227,18 +230,11 @@ def _next_items(
     return tuple(scores.item_ids[next_items(open_, n, scores)].tolist())
 
 
-def _tasks(
-    first: Operand,
-    other: Operand,
-    scores: Scores,
-    level: float,
-    adjust: Adjust,
-    *,
-    fixed_items: bool,
-) -> tuple[TaskDifference, ...]:
+def _tasks(joint: JointEstimate, level: float, adjust: Adjust) -> tuple[TaskDifference, ...]:
+    scores, (first, other) = joint.scores, joint.sides
     if len(scores.tasks) < 2:
         return ()
-    differences = task_contrasts(first, other, fixed_items=fixed_items)
+    differences = [joint.difference(0, 1, 1 + at) for at in range(len(scores.tasks))]
     p_values = [None if task is None else task.p_value for task in differences]
     tested = np.array([p_value for p_value in p_values if p_value is not None])
     left = iter(adjusted_p_values(tested, adjust).tolist())

@@ -114,7 +114,8 @@ class Versus(Shown, Frozen):
     tasks : tuple of TaskDifference
         Empty with one task.
     adjust : str
-        holm (no false verdict on any task) or bh (share of false ones among the verdicts).
+        holm (a false verdict on any task in at most 1 - level of comparisons) or bh (at most 1 -
+        level of the verdicts are false, on average).
     deciding : tuple of ItemDifference
         Items that both answered, with different scores.
     pairing : Pairing or None
@@ -187,7 +188,7 @@ class Versus(Shown, Frozen):
         """What was seen on these items, and then what holds for the models."""
         unit, difference = Unit(self.scale), self.difference
         text = seen(self.a, self.b, difference, unit, is_estimated=not self._is_whole)
-        text = f"{on_these(self.items_total)}, {text}"
+        text = f"{on_these(self.items_total, fixed_items=self.fixed_items)}, {text}"
         ends = f"{self.level:.0%} interval {unit.differences(self.interval)}"
         if self.kind == "known":  # nothing is left to infer
             return f"{text}: all items ran, and only these answers are compared."

@@ -9,13 +9,13 @@ from fewbench.uncertainty.questions import AS_MODELS
 __all__ = ["AS_MODELS", "beyond", "looks", "more_items", "needed", "on_these", "seen"]
 
 
-def on_these(n_items: int) -> str:
-    """Return which items a score is of.
+def on_these(n_items: int, *, fixed_items: bool = False) -> str:
+    """Return which items a score is of; with `fixed_items`, that nothing else is meant.
 
     >>> on_these(1319)
     'On these 1,319 items'
     """
-    return f"On these {counted(n_items, 'item')}"
+    return f"On {'exactly ' if fixed_items else ''}these {counted(n_items, 'item')}"
 
 
 def seen(a: str, b: str, difference: float, unit: Unit, *, is_estimated: bool) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
-from fewbench.errors import EvaluationError
+from fewbench.errors import AnswersError, EvaluationError
 from fewbench.evaluation.costs import Cost, expected_costs
 from fewbench.evaluation.journal import Header
 from fewbench.evaluation.ledger import Ledger
@@ -206,6 +206,19 @@ class Choosing:
             f"started by fewbench {before.version} with {before.method} as {before.settings}; this "
             f"version continues from the recorded answers with {self.provenance.settings}",
         )
+
+    def check_options(self, target: str, has_options: bool) -> None:
+        """Raise AnswersError if the method needs option probabilities that answers lack."""
+        if has_options or self.scores.probabilities is None:
+            return
+        needs = self.method.needs
+        if any(need.what == "probabilities" and need.of_targets for need in needs):
+            raise AnswersError(
+                f"{target!r}: the answers have no option probabilities, which "
+                f"{self.provenance.method} predicts from",
+                hint="pass them too (from a log or table that has them, or in Python as "
+                "probabilities), or start with a method that needs none, such as greedy-ridge",
+            )
 
     @cached_property
     def session(self) -> Session:

@@ -22,11 +22,10 @@ from fewbench.scores import Scores, Unit
 from fewbench.scores.conditions import disagreements, passes_of
 from fewbench.scores.table import SETTINGS, UNRUN
 from fewbench.uncertainty.bounds import Past, past_scores, places
-from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Scored, Uncertainty, stricter
 from fewbench.uncertainty.judge import Judge
-from fewbench.uncertainty.question_error import of_one_score
+from fewbench.uncertainty.question_error import of_model
 from fewbench.uncertainty.reruns import noise_of_score
 from fewbench.uncertainty.sampling import error_within
 
@@ -35,8 +34,8 @@ OUTSIDE = (
     "their range: compare with random-ridge or random-linear"
 )
 SWITCHED = (
-    "the target does not answer like the source models, so the remaining items are a random "
-    "sample: the interval is of this sample, not of errors on held-out source models"
+    "the target does not answer like the source models: the interval is that of the items that "
+    "were drawn at random, not of errors on held-out source models"
 )
 OPPOSITE = (
     "the target tends to be right where the source models are wrong: if its scores are errors, or "
@@ -242,8 +241,7 @@ def make_estimate(
     low, high = uncertainty.interval(level)
     score, tasks = float(scored.estimates[0]), scored.estimates[1:]
     n, n_items = len(items), scores.n_items
-    questions = of_one_score(scores, items, replies, uncertainty)
-    as_model = Contrast(uncertainty, 0.0, questions=questions).interval(level)
+    as_model = of_model(scores, scored.answers, uncertainty).interval(level)
     scale, span = scores.scale, scores.scale.span
     plain = judge.random.interval(score, n, stricter(level) if uncertainty.ends_run else level)
     plain_error = error_within(*plain, n, n_items, judge.random.effect)

@@ -137,14 +137,17 @@ class Evaluation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which method `auto` chose; models not used as sources; whether the method has changed.
+        """Which method `auto` chose; notes on the chosen items; models not used as sources; whether
+        the method has changed.
 
         Models whose `role` is target are not source models. For an evaluation that was opened, the
         folder has the reason of the choice.
         """
-        chosen = []
-        if self.reason is not None and self._choosing.settings.started is None:
-            chosen = [f"method auto chose {self.provenance.method} ({self.reason})"]
+        chosen = list[str]()
+        if self._choosing.settings.started is None:
+            if self.reason is not None:
+                chosen.append(f"method auto chose {self.provenance.method} ({self.reason})")
+            chosen += [] if self.subset is None else self.subset.notes
         return (*self.read_notes, *chosen, *self._set_aside, *self._choosing.notes)
 
     @property
@@ -566,11 +569,13 @@ class Evaluation:
         ------
         AnswersError
             If an item was not requested, or a score is out of range, differs from an earlier one,
-            or is a fraction where the sources have none; or for such a reply if `strict`.
+            or is a fraction where the sources have none; for answers without the option
+            probabilities that the method needs; or for such a reply if `strict`.
         ScoresError
             If an item is not in the scores.
         """
         self._ledger.check_target(target)
+        self._choosing.check_options(target, probabilities is not None)
         answered = self._ledger.book.given(target, answers, probabilities)
         odd = self._ledger.book.odd_replies(target, answered, replies or {}, strict=strict)
         self._check_open(target)
@@ -630,6 +635,7 @@ class Evaluation:
         matched = match_models(table, self.targets, target)
         self._ledger.check_table(table, matched, is_named=target is not None)
         for name in matched:
+            self._choosing.check_options(name, table.probabilities is not None)
             self._check_open(name)
         with self._ledger.alone():  # all targets' answers, or none
             taken = self._ledger.tell_table(

@@ -18,14 +18,18 @@ from fewbench.methods.static import StaticMethod
 from fewbench.methods.subset import Provenance, Subset
 
 if TYPE_CHECKING:
-    from fewbench.methods.catalogue import CATALOGUE, find_method
+    from fewbench.methods.catalogue import CATALOGUE, Entry, find_method
+    from fewbench.methods.functions import function_method
+    from fewbench.methods.parts import MethodSet
 
 __all__ = [
     "CATALOGUE",
     "Answers",
+    "Entry",
     "Extra",
     "FittedPredictor",
     "Method",
+    "MethodSet",
     "Need",
     "Prediction",
     "Predictor",
@@ -36,12 +40,19 @@ __all__ = [
     "StaticMethod",
     "Subset",
     "find_method",
+    "function_method",
 ]
 
 # The catalogue imports every method; recording the answers of a running evaluation needs none.
 
+PLACES = {
+    **dict.fromkeys(("CATALOGUE", "Entry", "find_method"), "catalogue"),
+    "MethodSet": "parts",
+    "function_method": "functions",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("CATALOGUE", "find_method"):
-        return getattr(import_module("fewbench.methods.catalogue"), name)
+    if name in PLACES:
+        return getattr(import_module(f"fewbench.methods.{PLACES[name]}"), name)
     raise AttributeError(f"module 'fewbench.methods' has no attribute {name!r}")

@@ -1,38 +1,56 @@
 """Every published method by its name, with its paper's settings and citation.
 
-A new method is one file with its class, one line in `fewbench.methods.parts` and one here.
+A new method of fewbench's own is one file with its class, one line in `fewbench.methods.parts` and
+one here; other packages add theirs through entry points.
 """
 
+import inspect
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 from fewbench._names import did_you_mean
+from fewbench._plugins import Added, Registry, added
 from fewbench.errors import MethodError
-from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.methods.adaptive.fewbench import Fewbench
-from fewbench.methods.adaptive.fluid import Fluid
-from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.methods.base import AUTO, Method
-from fewbench.methods.parts import STAGES, combine
+from fewbench.methods.parts import WHOLE, MethodSet, added_parts, combine, is_own, stage_of
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.written import Piece, split, with_settings
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A method of the catalogue: its parts as written, its summary and its source."""
+    """A method of the catalogue.
+
+    Attributes
+    ----------
+    parts : str
+        Its parts, or its own name with settings, as the command line writes them.
+    summary, citation : str
+        What it does, in words, and its source.
+    is_main : bool
+        Whether it is listed among the methods to choose from; variants are not.
+    file : str
+        What `FILE` in the parts stands for, if the method needs a file.
+    own : Method or None
+        The method, where it is not made from its parts.
+    """
 
     parts: str
     summary: str
     citation: str
+    is_main: bool = False
+    file: str = ""
+    own: Method | None = None
 
     @cached_property
     def method(self) -> Method:
         """The method itself."""
-        return _method_of(split(self.parts))
+        return _method_of(split(self.parts)) if self.own is None else self.own
 
 
 AUTO_SAYS = (
@@ -93,43 +111,48 @@ ADVICE: tuple[Advice, ...] = (
 )
 
 # Methods that choose further items after seeing answers; settings are written like a part's.
-ADAPTIVE: dict[str, type[Any]] = {
-    "fewbench": Fewbench,
-    "tailored": Tailored,
-    "collaborative": Collaborative,
-    "fluid": Fluid,
-}
+ADAPTIVE: Registry[type[Any]] = Registry(
+    {
+        "fewbench": Fewbench,
+    },
+    partial(added_parts, WHOLE),
+)
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
 ZHANG = "Zhang, Dorner & Hardt 2025, arXiv 2506.07673"
-VIVEK = "Vivek et al. 2023 (Anchor Points), arXiv 2309.08638"
-FILTERING = "Two-Stage Collaborative Filtering 2025"
-TAILORED = "Yuan et al. 2025, TailoredBench"
-POLO = "Polo et al. 2024 (tinyBenchmarks), arXiv 2402.14992"
-DISCO = "Rubinstein et al. 2025, DISCO"
-SSEPY = "Fogliato et al. 2024 (SSEPY), arXiv 2406.07320"
-BENTO = "Zhao et al. 2024 (BenTo), arXiv 2410.13804"
-HOFMANN = "Hofmann et al. 2025 (Fluid Benchmarking), arXiv 2509.11106"
-KIPNIS = "Kipnis et al. 2024 (metabench), arXiv 2407.12844"
 
 ALONE = {"tasks": "a choice of tasks", "features": "features"}
 
-# DISCO measures disagreement among 100 random sources (its M for MMLU).
-CATALOGUE: dict[str, Entry] = {
+OWN: dict[str, Entry] = {
     "fewbench": Entry(
         "fewbench",
         "items that most reduce the score's uncertainty; a Gaussian process and item curves",
         "ours",
+        is_main=True,
     ),
     "fewbench-static": Entry(
         "optimal-design+kriging",
         "as the method fewbench, with all items chosen at once",
         "ours",
+        is_main=True,
+    ),
+    "greedy-ridge": Entry(
+        "greedy+answers+ridge",
+        "items chosen one by one for ridge regression on the answers, and that regression",
+        "forward selection: Chen, Billings & Luo 1989; prediction: Zhang et al. 2025",
+        is_main=True,
+    ),
+    "aipw": Entry(
+        "random+aipw",
+        "random items; ridge regression over items predicts the others, corrected by residuals",
+        ZHANG,
+        is_main=True,
     ),
     "random": Entry(
         "random+mean",
         "random items, their mean",
         SAMPLING,
+        is_main=True,
     ),
     "random-stratified": Entry(
         "stratified+mean",
@@ -146,211 +169,6 @@ CATALOGUE: dict[str, Entry] = {
         "random items, ridge regression on the answers",
         ZHANG,
     ),
-    "anchor-points": Entry(
-        "medoids(standardise=true)+mean",
-        "k-medoids of source scores, cluster-weighted mean",
-        VIVEK,
-    ),
-    "anchor-points-correlation": Entry(
-        "medoids(metric=correlation)+mean",
-        "k-medoids by the correlation of source scores, cluster-weighted mean",
-        VIVEK,
-    ),
-    "anchor-points-predictor": Entry(
-        "medoids(metric=absolute-correlation)+anchor-lines",
-        "k-medoids by correlation; a line from its best medoid predicts each other item",
-        VIVEK,
-    ),
-    "kmedoids-ridge": Entry(
-        "medoids(standardise=true)+answers+ridge",
-        "anchor points' items, ridge regression on the answers",
-        f"items: {VIVEK}; prediction: {ZHANG}",
-    ),
-    "clustering": Entry(
-        "clusters+mean",
-        "k-means of source scores in each task, cluster-weighted mean",
-        f"{FILTERING}, Eq. 5",
-    ),
-    "aipw": Entry(
-        "random+aipw",
-        "random items; ridge regression over items predicts the others, corrected by residuals",
-        ZHANG,
-    ),
-    "random-pca": Entry(
-        "random+imputation",
-        "random items, the others imputed by the source models' principal components",
-        ZHANG,
-    ),
-    "lasso-ridge": Entry(
-        "lasso-path+answers+ridge",
-        "items that the lasso keeps, ridge regression on the answers",
-        ZHANG,
-    ),
-    "double-optimize": Entry(
-        "joint+joint-weights",
-        "items and weights optimized together by gradient steps, weighted sum",
-        ZHANG,
-    ),
-    "greedy-ridge": Entry(
-        "greedy+answers+ridge",
-        "items chosen one by one for ridge regression on the answers, and that regression",
-        "forward selection: Chen, Billings & Luo 1989; prediction: Zhang et al. 2025",
-    ),
-    "random-low-rank": Entry(
-        "random+completion",
-        "random items, low-rank completion of the others",
-        "Tipping & Bishop 1999; completion as in UCBE-LRF, Zhou et al. 2025",
-    ),
-    "anchor-irt": Entry(
-        "irt-anchors+mean",
-        "k-means of item response parameters, cluster-weighted mean",
-        POLO,
-    ),
-    "p-irt": Entry(
-        "irt-anchors+p-irt",
-        "the items of anchor-irt; the item response model predicts the others",
-        POLO,
-    ),
-    "gp-irt-anchor": Entry(
-        "irt-anchors+gp-irt",
-        "the items of anchor-irt; weighted mean of anchor-irt and p-irt",
-        POLO,
-    ),
-    "gp-irt-random": Entry(
-        "random+gp-irt",
-        "random items; weighted mean of their mean and p-irt",
-        POLO,
-    ),
-    "metabench": Entry(
-        "informative+ability",
-        "informative items of the best random subset; splines in ability and subset score",
-        KIPNIS,
-    ),
-    "metabench-unfiltered": Entry(
-        "best-of-random+ability",
-        "best random subset on held-out source models; splines in ability and subset score",
-        f"{KIPNIS}; so in {DISCO}, Table 1",
-    ),
-    "best-for-validation": Entry(
-        "best-of-random+ability(uses=score)",
-        "best random subset on held-out source models; a spline in its score",
-        f"{KIPNIS}, cross-validated subsampling",
-    ),
-    "random-search-ridge": Entry(
-        "ridge-search+answers+ridge",
-        "best random subset for ridge regression on the answers, and that regression",
-        f"{ZHANG}, Random-Search-Learn",
-    ),
-    "ssepy": Entry(
-        "strata+mean",
-        "random items from strata of similar difficulty, Horvitz-Thompson mean",
-        SSEPY,
-    ),
-    "ssepy-neyman": Entry(
-        "strata(allocation=neyman)+mean",
-        "as ssepy, with more items where right and wrong are equally likely",
-        SSEPY,
-    ),
-    "ssepy-difference": Entry(
-        "strata+difference",
-        "the items of ssepy, difference estimator over the source models' mean",
-        SSEPY,
-    ),
-    "fluid": Entry(
-        "fluid",
-        "random items, then those with most Fisher information; corrected expected scores",
-        HOFMANN,
-    ),
-    "fluid-as-printed": Entry(
-        "fluid(random=0,estimate=answers)",
-        "items with most Fisher information at the current ability; expected scores",
-        HOFMANN,
-    ),
-    "collaborative": Entry(
-        "collaborative",
-        "items in rounds, by variance over similar source models; optimal transport between tasks",
-        FILTERING,
-    ),
-    "collaborative-no-transport": Entry(
-        "collaborative(transport=false)",
-        "as collaborative, within each task",
-        FILTERING,
-    ),
-    "collaborative-low-rank": Entry(
-        "collaborative(prediction=low-rank)",
-        "the items of collaborative, low-rank completion of the others",
-        f"{FILTERING}, Table 5; completion as in UCBE-LRF, Zhou et al. 2025",
-    ),
-    "tailored": Entry(
-        "tailored",
-        "items chosen by the source models that answer like the target; calibrated clusters",
-        TAILORED,
-    ),
-    "tailored-as-printed": Entry(
-        "tailored(printed=true)",
-        "as tailored, by the paper's equations instead of its program",
-        TAILORED,
-    ),
-    "disco-pds-rf": Entry(
-        "pds(models=100)+signature+pca+forest",
-        "items of highest PDS, random forest on the signature",
-        DISCO,
-    ),
-    "disco-pds-knn": Entry(
-        "pds(models=100)+signature+pca+knn",
-        "items of highest PDS, nearest source by signature",
-        DISCO,
-    ),
-    "disco-jsd-rf": Entry(
-        "jsd(models=100)+signature+pca+forest",
-        "items of highest JSD, random forest on the signature",
-        DISCO,
-    ),
-    "disco-jsd-knn": Entry(
-        "jsd(models=100)+signature+pca+knn",
-        "items of highest JSD, nearest source by signature",
-        DISCO,
-    ),
-    "disco-jsd-ridge": Entry(
-        "jsd(models=100)+signature+pca+ridge(alpha=10)",
-        "items of highest JSD, ridge regression on the signature",
-        DISCO,
-    ),
-    "random-signature-rf": Entry(
-        "random+signature+pca+forest",
-        "random items, random forest on the signature",
-        DISCO,
-    ),
-    "random-signature-knn": Entry(
-        "random+signature+pca+knn",
-        "random items, nearest source by signature",
-        DISCO,
-    ),
-    "random-tasks": Entry(
-        "tasks-random+mean",
-        "random tasks, all their items",
-        BENTO,
-    ),
-    "bm25-sim": Entry(
-        "bento-sim(matrix=text)+mean",
-        "tasks most similar to all tasks by BM25 of their texts",
-        BENTO,
-    ),
-    "bm25-le": Entry(
-        "bento-le(matrix=text)+mean",
-        "as bm25-sim, on Laplacian eigenmaps",
-        BENTO,
-    ),
-    "fitted-tasks": Entry(
-        "tasks-fit+mean",
-        "tasks whose mean is nearest to the source models' full scores, by least squares",
-        "ours; what task reduction without source models is measured against",
-    ),
-    "ridge-tasks": Entry(
-        "tasks-ridge+task-means+ridge",
-        "tasks whose means best predict the full score by ridge regression, and that regression",
-        "ours; forward selection by leave-one-out error: Allen 1974",
-    ),
     "task-means-ridge": Entry(
         "stratified+task-means+ridge",
         "random items of each task, their mean, ridge regression on the tasks' means",
@@ -358,28 +176,42 @@ CATALOGUE: dict[str, Entry] = {
     ),
 }
 
-WITH_FILE: dict[str, Entry] = {
-    "bento-sim": Entry(
-        "bento-sim(matrix=FILE)+mean",
-        "tasks most similar to all tasks by measured transferability",
-        BENTO,
-    ),
-    "bento-le": Entry(
-        "bento-le(matrix=FILE)+mean",
-        "as bento-sim, on Laplacian eigenmaps",
-        BENTO,
-    ),
-}
-"""Methods that need a file of `fewbench transfer measure`, by the chooser of their tasks."""
+
+def _added(*, with_file: bool) -> Iterator[Added]:
+    """Yield the methods that packages add, those that need a file or the others."""
+    for one in _entries():
+        if bool(one.thing.file) == with_file:
+            yield one
+
+
+def _entries() -> Iterator[Added]:
+    for one in added("methods"):
+        match one.thing:
+            case MethodSet(entries=entries):
+                yield from (one.of(*named) for named in entries.items())
+            case Method() as method:
+                yield one.of(one.name, _entry(one, method.describe(), own=method))
+            case type() as kind if issubclass(kind, Method):
+                yield one.of(one.name, _entry(one, one.name))
+            case _:
+                raise one.refused("neither a Method nor a MethodSet of fewbench.methods")
+
+
+def _entry(one: Added, parts: str, own: Method | None = None) -> Entry:
+    """Return the entry of a method that is described by its docstring alone."""
+    doc = (inspect.getdoc(one.thing) or "").partition("\n")[0]
+    summary = getattr(one.thing, "summary", doc)
+    return Entry(parts, summary, f"the package {one.package}", is_main=True, own=own)
+
+
+CATALOGUE: Registry[Entry] = Registry(OWN, partial(_added, with_file=False))
+"""Methods by name."""
+
+WITH_FILE: Registry[Entry] = Registry({}, partial(_added, with_file=True))
+"""Methods that need a file, by the part that reads it."""
 
 OUTSIDE = ("flash-helm", "ucbe-lrf", "sort-and-search", "assessor", "clustering-semantic")
 """Methods of the papers' tables alone: in the repository, benchmarks/papers/methods."""
-
-FIRST = (
-    "fewbench", "fewbench-static", "greedy-ridge", "aipw", "random", "tailored", "collaborative",
-    "disco-pds-rf", "bento-sim", "anchor-points", "gp-irt-anchor", "metabench", "fluid",
-)  # fmt: skip
-"""The methods to choose from, and one of each paper; the others are variants."""
 
 SHORTEST = 3
 SHORT_FORMS = {"cf": "collaborative", "sands": "sortandsearch"}
@@ -401,7 +233,7 @@ def published_as(name: str) -> tuple[str, ...]:
     >>> published_as("TailoredBench"), published_as("BenTo-le"), published_as("gp-IRT")
     (('tailored', 'tailored-as-printed'), ('bento-le',), ('gp-irt-anchor', 'gp-irt-random'))
     """
-    sought, entries = _letters(name), CATALOGUE | WITH_FILE
+    sought, entries = _letters(name), {**CATALOGUE, **WITH_FILE}
     keys = {key: _letters(key) for key in entries}
     if exact := tuple(key for key in keys if keys[key] == sought):
         return exact
@@ -425,14 +257,14 @@ def suggested(name: str, otherwise: str) -> str:
     sought = _letters(name)
     if len(sought) >= SHORTEST and any(sought in _letters(key) for key in OUTSIDE):
         return "it is in the repository alone, in benchmarks/papers/methods"
-    entries = CATALOGUE | WITH_FILE
+    entries = {**CATALOGUE, **WITH_FILE}
     keys = published_as(name)
     if not keys and not get_close_matches(name, CATALOGUE, n=1):
         close = get_close_matches(sought, {key.partition("-")[0] for key in entries}, n=1)
         keys = published_as(close[0]) if close else ()
     if not keys:
         return did_you_mean(name, CATALOGUE, otherwise)
-    keys = tuple(sorted(keys, key=lambda key: key not in FIRST))  # stable
+    keys = tuple(sorted(keys, key=lambda key: not entries[key].is_main))  # stable
     methods = [key if key in CATALOGUE else entries[key].parts for key in keys]
     others = f", or a variant: {', '.join(methods[1:MOST_SUGGESTED])}" if methods[1:] else ""
     return f"did you mean {methods[0]}{others}? {otherwise}"
@@ -460,7 +292,7 @@ def find_method(text: str) -> Method:
             hint="only Evaluation, select_items and compare take your own methods",
         )
     name = text.strip()
-    if name in CATALOGUE:
+    if not re.search(r"[+(]", name) and name in CATALOGUE:
         return CATALOGUE[name].method
     if name == AUTO:
         raise MethodError(
@@ -484,7 +316,7 @@ def find_method(text: str) -> Method:
 def _unknown(name: str) -> MethodError:
     """Return the error for an unknown method name, which may be a part or a published name."""
     part = name.partition("(")[0]
-    stage = next((stage for stage in STAGES if part in STAGES[stage]), None)
+    stage = stage_of(part)
     if stage is None:
         lists = "fewbench methods lists them; or write parts, as in random+answers+ridge"
         return MethodError(f"unknown method {name!r}", hint=suggested(name, lists))
@@ -497,7 +329,7 @@ def _unknown(name: str) -> MethodError:
 
 def _method_of(pieces: list[Piece]) -> Method:
     """Make a static method from its parts, or an adaptive one from its settings."""
-    whole = [piece.name for piece in pieces if piece.name in ADAPTIVE]
+    whole = [each.name for each in pieces if not is_own(each.name) and each.name in ADAPTIVE]
     if whole and len(pieces) == 1:
         return cast(Method, with_settings(ADAPTIVE[whole[0]], pieces[0].settings, whole[0]))
     if whole:

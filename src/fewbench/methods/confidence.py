@@ -24,13 +24,13 @@ Values = Literal["scores", "probabilities"]
 PROBABILITIES = Need("probabilities", 1, "the scores have no option probabilities", required=True)
 
 
-def needs_for(values: Values) -> tuple[Need, ...]:
-    """Return what a part with this setting needs of the sources.
+def needs_for(values: Values, *, of_targets: bool = False) -> tuple[Need, ...]:
+    """Return what a part with this setting needs of the sources, and of the targets' answers.
 
     >>> [need.what for need in needs_for("probabilities")], needs_for("scores")
     (['probabilities'], ())
     """
-    return (PROBABILITIES,) if values == "probabilities" else ()
+    return (replace(PROBABILITIES, of_targets=of_targets),) if values == "probabilities" else ()
 
 
 @dataclass(frozen=True, eq=False)

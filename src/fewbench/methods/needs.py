@@ -31,12 +31,14 @@ class Need:
     - `least`: How many.
     - `without`: What happens to the method with fewer, as words after "cannot:" or "but:".
     - `required`: Whether the method refuses to run with fewer.
+    - `of_targets`: Whether the targets' answers need it, too, where the sources have it.
     """
 
     what: Literal["sources", "independent sources", "tasks", "probabilities", "text", "task text"]
     least: int
     without: str
     required: bool = False
+    of_targets: bool = False
 
 
 def needs_of(*parts: object) -> tuple[Need, ...]:

@@ -80,9 +80,9 @@ def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
 def settings_of(part: type[Any]) -> str:
     """Return a part's settings with their defaults, as the command line writes them.
 
-    >>> from fewbench.methods.selection.clusters import Medoids
-    >>> settings_of(Medoids)
-    'metric=manhattan, standardise=false, restarts=1, values=scores'
+    >>> from fewbench.methods.prediction.features import AnswerFeatures
+    >>> settings_of(AnswerFeatures)
+    'values=scores'
     """
     return ", ".join(f"{setting.name}={plain(setting.default)}" for setting in fields(part))
 
@@ -90,9 +90,9 @@ def settings_of(part: type[Any]) -> str:
 def choices(setting: Field[Any]) -> tuple[str, str]:
     """Return a setting's default and its few possible values if it has a fixed list.
 
-    >>> from fewbench.methods.selection.clusters import Medoids
-    >>> choices(fields(Medoids)[0])
-    ('manhattan', 'manhattan, euclidean, cosine, correlation, absolute-correlation')
+    >>> from fewbench.methods.prediction.features import AnswerFeatures
+    >>> choices(fields(AnswerFeatures)[0])
+    ('scores', 'scores, probabilities')
     """
     choices = get_args(setting.type)
     words = "true, false" if setting.type is bool else ", ".join(str(value) for value in choices)
@@ -104,10 +104,10 @@ def check_words(part: Any) -> None:
 
     Settings as text are checked when they are read; those of a part made in Python are not.
 
-    >>> from fewbench.methods.selection.clusters import Medoids
-    >>> check_words(Medoids(metric="taxi"))
+    >>> from fewbench.methods.prediction.features import AnswerFeatures
+    >>> check_words(AnswerFeatures(values="ranks"))
     Traceback (most recent call last):
-    fewbench.errors.MethodError: metric is 'taxi' (hint: use one of manhattan, euclidean, ...)
+    fewbench.errors.MethodError: values is 'ranks' (hint: use one of scores, probabilities)
     """
     for setting in fields(part):
         words, value = get_args(setting.type), getattr(part, setting.name)
@@ -146,9 +146,9 @@ def check_hash(what: object, found: str | None, wanted: str | None) -> None:
 def write(name: str, part: Any) -> str:
     """Write a dataclass as `split` and `with_settings` read it, with changed settings only.
 
-    >>> from fewbench.methods.selection.clusters import Medoids
-    >>> write("medoids", Medoids(standardise=True))
-    'medoids(standardise=true)'
+    >>> from fewbench.methods.prediction.features import AnswerFeatures
+    >>> write("answers", AnswerFeatures(values="probabilities"))
+    'answers(values=probabilities)'
     """
     settings = []
     for setting in fields(part):

@@ -1,49 +1,37 @@
-"""All sources by name: a row of sources.csv, where its files are, and how they are read."""
+"""All sources by name: those that packages add, and dataset repositories."""
 
-import csv
 import re
-from collections.abc import Iterable
-from importlib.resources import files
+from collections.abc import Iterable, Iterator
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean
+from fewbench._plugins import Added, Registry, added
 from fewbench._text import quoted
 from fewbench.errors import PublicError
-from fewbench.public.agents import WAYS as AGENTS
-from fewbench.public.logs import WAYS as LOGS
-from fewbench.public.logs import repository
-from fewbench.public.papers import WAYS as PAPERS
-from fewbench.public.routes import read_routes
+from fewbench.public.repository import repository
 from fewbench.public.source import HUB, Source
-from fewbench.public.tables import WAYS as TABLES
+from fewbench.scores.groups import harness_tasks
+from fewbench.scores.table import ROUTE
 
 NAMED = re.compile(r"[\w.-]+/[\w.-]+")
-
-
-def _sources() -> dict[str, Source]:
-    lines = files("fewbench.public").joinpath("sources.csv").read_text(encoding="utf-8")
-    sources, ways, routes = {}, AGENTS | LOGS | PAPERS | TABLES, read_routes()
-    for row in csv.DictReader(lines.splitlines()):
-        find, read = ways[row["name"]]
-        sources[row["name"]] = Source(
-            **{key: row[key] for key in COLUMNS},
-            find=find,
-            read=read,
-            benchmarks=tuple(row["benchmarks"].split()),
-            splits=tuple(row["splits"].split()),
-            default=row["default"] or None,
-            has_revisions=row["has_revisions"] == "yes",
-            tried_at=row["tried_at"],
-            routes=routes.get(row["name"], ()),
-        )
-    return sources
 
 
 COLUMNS = (
     *("name", "title", "url", "models", "items", "size", "license", "cite"),
     *("run_with", "tried"),
 )
-SOURCES: dict[str, Source] = _sources()
+
+
+def _added() -> Iterator[Added]:
+    """Yield the sources that packages add."""
+    for one in added("sources"):
+        if not isinstance(one.thing, Source):
+            raise one.refused("not a Source of fewbench.public.source")
+        yield one
+
+
+SOURCES: Registry[Source] = Registry({}, _added)
+"""Sources by name."""
 
 
 def find_source(name: str) -> Source:
@@ -92,6 +80,16 @@ def public_results(harness: str, tasks: Iterable[str]) -> list[str]:
                     f"public: fewbench run {harness} {quoted(name)} …"
                 ]
     return []
+
+
+def inspect_tasks(items: "pd.DataFrame") -> tuple[str, ...]:
+    """Return the tasks of Inspect that run the items of a public source, none if none does."""
+    tasks = tuple(dict.fromkeys(harness_tasks(items)))
+    harness = set(items.get(ROUTE, ()))
+    if harness == {"inspect"}:
+        return tasks
+    routes = [route for source in SOURCES.values() for route in source.routes if route.inspect]
+    return tuple(route.inspect for route in routes if harness and all(map(route.runs, tasks)))[:1]
 
 
 def public_sources() -> "pd.DataFrame":

@@ -1,15 +1,12 @@
 """How the items of public results are run: their names in a harness, its metric and filter."""
 
-import csv
 import random
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench.scores import Scores
-from fewbench.scores.groups import harness_tasks
 from fewbench.scores.table import KEY_FIELD, POSITION, ROUTE
 
 ROW = "row"
@@ -68,26 +65,6 @@ class Route:
         return task == self.task or (
             "{task}" in self.task and task.startswith(before) and task.endswith(after)
         )
-
-
-def read_routes() -> dict[str, tuple[Route, ...]]:
-    """Return the routes of each source."""
-    lines = files("fewbench.public").joinpath("routes.csv").read_text(encoding="utf-8")
-    routes: dict[str, tuple[Route, ...]] = {}
-    for row in csv.DictReader(lines.splitlines()):
-        source, size = row.pop("source"), int(row.pop("size") or 0)
-        routes[source] = (*routes.get(source, ()), Route(**row, size=size))
-    return routes
-
-
-def inspect_tasks(items: "pd.DataFrame") -> tuple[str, ...]:
-    """Return the tasks of Inspect that run the items of a public source, none if none does."""
-    tasks = tuple(dict.fromkeys(harness_tasks(items)))
-    harness = set(items.get(ROUTE, ()))
-    if harness == {"inspect"}:
-        return tasks
-    routes = [route for own in read_routes().values() for route in own if route.inspect]
-    return tuple(route.inspect for route in routes if harness and all(map(route.runs, tasks)))[:1]
 
 
 def lighteval_order(size: int) -> list[int]:

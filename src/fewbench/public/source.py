@@ -25,7 +25,7 @@ from fewbench.public.fetching import (
 )
 from fewbench.public.hosts import list_files
 from fewbench.public.routes import Route
-from fewbench.readers import FORMS, Reading
+from fewbench.readers import Reading, check_form
 from fewbench.readers.files import load_json
 from fewbench.scores import Scores, from_long
 from fewbench.scores.families import FAMILY, families
@@ -231,8 +231,7 @@ class Source:
         if ask.form is not None and not self.name.startswith(HUB):
             hint = "omit --from, which is for hub:ORG/DATASET"
             raise PublicError(f"{self.name} has a fixed format", hint=hint)
-        if ask.form is not None and ask.form not in FORMS:
-            raise PublicError(f"unknown form {ask.form!r}", hint=did_you_mean(ask.form, FORMS))
+        check_form(ask.form, PublicError)
         if ask.revision is not None and not self.has_revisions:
             raise PublicError(f"{self.name} has no revisions", hint="omit --revision")
         wanted = ask.models

@@ -67,7 +67,8 @@ def part_of(unit: LogUnit, harness: str, wants: Wants, folder: Path) -> Path:
     """Return the path of a unit's part; it changes with the files and settings."""
     states = [[str(path.absolute()), state_of(path)] for path in (unit.path, *unit.beside)]
     names = [field.name for field in fields(LogRun)]
-    inputs = [FORMAT, __version__, names, harness, wants.key, wants.salvage, wants.trials, states]
+    inputs = [FORMAT, __version__, names, harness, wants.key, wants.salvage, wants.trials]
+    inputs += [wants.errors, states]
     return folder / f"{hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:32]}{SUFFIX}"
 
 
@@ -268,10 +269,13 @@ def _joined(errors: list[FewbenchError], n_units: int, damaged: Damaged) -> Fewb
     if len(errors) == 1:
         return errors[0]
     messages = list(dict.fromkeys(error.message for error in errors))
+    hints = {error.hint for error in errors}
     return ReaderError(
         f"{len(errors)} of {n_units} files cannot be read: {'; '.join(messages[:SHOWN])}"
         + ("; …" if len(messages) > SHOWN else ""),
-        hint="skip them with --damaged skip, or use whole rows of truncated files with --damaged "
+        hint=hints.pop()
+        if len(hints) == 1 and len(errors) == n_units  # what helps one helps all
+        else "skip them with --damaged skip, or use whole rows of truncated files with --damaged "
         "rows"
         if damaged == "stop"
         else "no file is left to read",

@@ -34,6 +34,10 @@ COST = "cost:"  # prefix of columns of costs
 SHA256 = re.compile("[0-9a-f]{64}")
 
 
+NOT_RUN = object()
+"""A score of an item that a file lists, and that the model did not run."""
+
+
 @dataclass(frozen=True)
 class LogRun:
     """One model's answers to one task under one filter, from one file.
@@ -233,7 +237,8 @@ class Rows:
             Text that identifies the item within its task; see `fewbench.readers.values`.
         scores : mapping of str to anything, or sequence of these
             Metric → raw value; several if the harness ran the item so often. A value that is not a
-            number is an error only if its metric is used.
+            number is an error only if its metric is used. `NOT_RUN` says that the file lists the
+            item, and the model did not run it.
         place : int
             Line or row in the file, from 1.
         prompt : str
@@ -276,9 +281,9 @@ class Rows:
                 if len(self):
                     self.unfit[metric] = (self.places[0], "absent")
             value = as_number(raw)
-            if value is not None:
+            if value is not None or raw is NOT_RUN:
                 self.numeric.add(metric)
-            if value is None or not math.isfinite(value):
+            if raw is not NOT_RUN and (value is None or not math.isfinite(value)):
                 self.unfit.setdefault(metric, (place, describe(raw)))
             self.values[metric].append(math.nan if value is None else value)
         for name in self.costs.keys() | (costs or {}).keys():
@@ -495,12 +500,20 @@ class Wants:
         Whether to see how each reply ended, which may take long.
     trials : bool
         Whether all answers to an item are wanted, and not what the log reduces them to.
+    errors : {"wrong", "not-run"}, optional
+        What answers count as that broke without the model's fault, as far as the log tells it. By
+        default as the benchmark counts them.
     """
 
     key: str | None = None
     salvage: bool = False
     replies: bool = False
     trials: bool = False
+    errors: str | None = None
+
+    def broken(self, usual: str) -> Any:
+        """Return the score of an answer that broke; `usual` is how the benchmark counts it."""
+        return 0.0 if (self.errors or usual) == "wrong" else NOT_RUN
 
 
 class Harness(Protocol):

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.frames import Columns, load_table, table_columns
+from fewbench.readers.frames import Columns, load_table, parts_of, table_columns
 
 FIELDS = ("model", "item", "task", "date", "family")
 
@@ -45,12 +46,13 @@ def find_lookups(sources: Sequence[Path], columns: Columns) -> tuple[list[Path],
     Such a table has no column of scores, a column that is named and that no file of answers has,
     and columns that these have too, by which rows are found.
     """
-    has = {source: table_columns(source) for source in sources}
-    answers = [source for source in sources if columns.score in has[source]]
+    has = {source: table_columns(source, columns.named) for source in sources}
+    answers = [source for source in sources if columns.scored(has[source])]
     there = {name for source in answers for name in has[source]}
     lookups = []
     for source in sources:
-        names = [name for name in columns.named if name not in there and name in has[source]]
+        wanted = [part for name in columns.named for part in parts_of(name, has[source])]
+        names = [name for name in wanted if name not in there and name in has[source]]
         shared = [name for name in has[source] if name in there]
         if source not in answers and names and shared:
             lookups.append(Lookup(source, tuple(shared), tuple(names)))
@@ -61,7 +63,7 @@ def find_lookups(sources: Sequence[Path], columns: Columns) -> tuple[list[Path],
 def without(columns: Columns, lookups: Sequence[Lookup]) -> Columns:
     """Return the columns that the files of answers have, with the keys of the lookups."""
     gone = {name for lookup in lookups for name in lookup.names}
-    fields = {name: None for name in FIELDS if getattr(columns, name) in gone}
+    fields: dict[str, Any] = {name: None for name in FIELDS if getattr(columns, name) in gone}
     kept = (name for name in (*columns.keep_item, *columns.keep_model) if name not in gone)
     keys = (key for lookup in lookups for key in lookup.keys)
     return replace(columns, **fields, keep_item=tuple(dict.fromkeys([*kept, *keys])), keep_model=())

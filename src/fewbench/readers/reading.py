@@ -8,13 +8,14 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from fewbench._content import is_lfs_pointer
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._progress import OnStep
 from fewbench._text import quoted
-from fewbench.errors import MissingFileError, ReaderError
+from fewbench.errors import FewbenchError, MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
 from fewbench.readers.frames import Columns, table_columns
@@ -35,11 +36,12 @@ from fewbench.scores.cell_words import CellWords
 from fewbench.scores.repeats import answers_needed, repeats_notes
 from fewbench.scores.table import key_field_of
 
-FORMS = ("scores", "npz", "table", *HARNESSES)
+TABLES = ("scores", "npz", "table")
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
 EVALUATION = "evaluation.json"
 DAMAGED = ("stop", "skip", "rows")
 SAME_MODEL = ("stop", "newest", "apart")
+ERRORS = ("wrong", "not-run")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class LogOptions:
         Read models whose scoring differs: answer keys, filters, metrics or their arguments.
     trials : str, optional
         What several answers to an item become: mean, first, or pass@K.
+    errors : {"wrong", "not-run"}, optional
+        What answers count as that broke without the model's fault; see `import_results`.
     """
 
     metric: str | None = None
@@ -77,6 +81,7 @@ class LogOptions:
     only_model: str | None = None
     accept_differences: bool = False
     trials: str | None = None
+    errors: str | None = None
 
     def __post_init__(self) -> None:
         if self.trials is not None:
@@ -84,10 +89,12 @@ class LogOptions:
         for option, value, allowed in (
             ("damaged", self.damaged, DAMAGED),
             ("same-model", self.same_model, SAME_MODEL),
+            ("errors", self.errors, (None, *ERRORS)),
         ):
             if value not in allowed:
                 raise ReaderError(
-                    f"--{option} cannot be {value!r}", hint=f"use one of {', '.join(allowed)}"
+                    f"--{option} cannot be {value!r}",
+                    hint=f"use one of {', '.join(filter(None, allowed))}",
                 )
 
     def wants(self, task: str) -> bool:
@@ -153,8 +160,7 @@ def look(path: Paths, form: str | None = None) -> FoundFiles:
         If no file is named, or the form is unknown.
     """
     sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(name) for name in path]
-    if form is not None and form not in FORMS:
-        raise ReaderError(f"unknown form {form!r}", hint=did_you_mean(form, FORMS))
+    check_form(form)
     if not sources:
         raise ReaderError("no file was named", hint="name files or folders")
     for source in sources:
@@ -164,6 +170,13 @@ def look(path: Paths, form: str | None = None) -> FoundFiles:
     if form is not None and form not in HARNESSES:
         return FoundFiles(tuple(sources), form, files, [], [])
     return FoundFiles(tuple(sources), form, files, *find_units(files, form))
+
+
+def check_form(form: str | None, kind: type[FewbenchError] = ReaderError) -> None:
+    """Raise an error of this kind if a name is not one of `--from`."""
+    if form not in (None, *TABLES) and form not in HARNESSES:
+        hint = did_you_mean(str(form), (*TABLES, *HARNESSES))
+        raise kind(f"unknown form {form!r}", hint=hint)
 
 
 def import_results(
@@ -186,6 +199,7 @@ def import_results(
     right: Sequence[str] = (),
     wrong: Sequence[str] = (),
     trials: str | None = None,
+    errors: Literal["wrong", "not-run"] | None = None,
     scale: Scale | None = None,
     work: Path | None = None,
     workers: int = 1,
@@ -240,6 +254,10 @@ def import_results(
         pass@K, the chance that one of K answers is right. The table keeps how far the answers vary.
         Logs of one model with the same settings are then further answers, and no newer run
         replaces an older one.
+    errors : {"wrong", "not-run"}, optional
+        Logs of agents: what answers count as that broke without the model's fault, as far as the
+        log tells it: failures of the infrastructure, runs without a verdict. By default as the
+        benchmark counts them, with a note.
     like : Scores, optional
         The scores of the source models if you read a target's answers. The metric and
         filter of each task are used unless named, and how replies ended is read from logs.
@@ -277,6 +295,7 @@ def import_results(
         only_model,
         accept_differences,
         trials,
+        errors,
     )
     words = CellWords(missing, right, wrong)
     tables = TableOptions(columns or Columns(), transposed, words, trials, accept_differences)
@@ -378,6 +397,7 @@ def _read_logs(
                 options.damaged == "rows",
                 replies=like is not None,
                 trials=options.trials is not None,
+                errors=options.errors,
             ),
             work=None if folder is None else Path(folder),
             workers=workers,

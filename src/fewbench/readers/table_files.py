@@ -1,5 +1,6 @@
 """Files that are not logs: tables, arrays and saved scores, one or several joined into one."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +9,10 @@ from fewbench._names import some
 from fewbench.errors import Mistakes, ReaderError
 from fewbench.readers.frames import Columns, table_columns
 from fewbench.readers.harness import Reading
-from fewbench.readers.tables import options_that_keep, read_table
+from fewbench.readers.json_rows import KEYS
+from fewbench.readers.json_rows import SUFFIXES as JSON
+from fewbench.readers.table_hints import options_that_keep
+from fewbench.readers.tables import read_table
 from fewbench.scores import Scale, Scores, open_saved
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved
@@ -16,7 +20,9 @@ from fewbench.scores.joining import join_scores
 from fewbench.scores.repeats import repeats_notes
 from fewbench.scores.table import one_sided
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".json", ".npz")
+SUFFIXES = (".csv", ".tsv", ".parquet", *JSON, ".npz")
+NOT_OWN = re.compile(rf"__index|({KEYS.pattern})$")
+"""Columns that a table does not have itself."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +41,6 @@ class TableOptions:
         options = {"columns": self.columns != Columns(), "--transposed": self.transposed}
         options |= {f"--{name}": bool(texts) for name, texts in vars(self.words).items()}
         return [option for option, is_given in options.items() if is_given]
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the columns are those of a table with one row per answer."""
-        return self.columns.item is not None and self.columns.score is not None
 
 
 def refuse_options(source: Path, form: str, useless: list[str]) -> None:
@@ -68,7 +69,7 @@ def read_files(
         If a file cannot be read, or the files do not fit each other.
     """
     forms = [form or form_of(source) for source in sources]
-    if set(forms) == {"table"} and options.is_long:
+    if set(forms) == {"table"} and options.columns.is_long:
         return _read_table(sources, options, scale, like)
     if "table" not in forms:
         useless = [*options.given, *(["--trials"] if options.trials else [])]
@@ -142,13 +143,16 @@ def _read_table(
 
 def _unused(sources: Sequence[Path], options: TableOptions) -> list[str]:
     """Return a note on columns of a long table that are not read, of the first file of scores."""
-    used = options.columns.named
-    scored = (path for path in sources if options.columns.score in table_columns(path))
-    source = next(scored, sources[0])
-    names = (str(name) for name in table_columns(source))
-    used = [*used, *(name.partition(".")[0] for name in used)]  # of JSON, values within a column
-    unused = [name for name in names if name not in used and not name.startswith("__index")]
-    if not (options.is_long and unused):
+    columns = options.columns
+    has = {path: table_columns(path, columns.named) for path in sources}
+    source = next((path for path in sources if columns.scored(has[path])), sources[0])
+    used = columns.within(has[source])
+    used += [name.partition(".")[0] for name in used]  # of JSON, values within an object
+    unused = [
+        name for name in has[source]
+        if not {name, name.partition(".")[0]} & {*used} and not NOT_OWN.match(name)
+    ]  # fmt: skip
+    if not (options.columns.is_long and unused):
         return []
     keep = options_that_keep(unused) or "--keep-item COLUMN or --keep-model COLUMN"
     return [f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})"]

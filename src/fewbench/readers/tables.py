@@ -1,42 +1,37 @@
 """Tables of scores whose columns the user names: long and wide, in one file or several."""
 
 import os
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
-from fewbench.errors import ColumnError, FewbenchError, Mistakes, ReaderError
-from fewbench.readers.frames import (
-    Columns,
-    load_table,
-    reader_of,
-    table_columns,
-)
+from fewbench.errors import ColumnError, FewbenchError, Mistakes, ReaderError, RepeatedError
+from fewbench.readers.frames import Columns, load_table, parts_of, reader_of, table_columns
+from fewbench.readers.json_rows import fitting
 from fewbench.readers.lookup import find_lookups, without
+from fewbench.readers.predictions import SCORE, compared, refuse_predictions, target_of
+from fewbench.readers.table_hints import (
+    NAMED_BY_FILE,
+    names_of_files,
+    no_columns_named,
+    systems_in,
+)
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.costs import MOST_COST, read_amounts, with_answer_costs
 
-KEPT = {
-    "task": "--task",
-    "date": "--date",
-    "family": "--family",
-    "role": "--keep-model",
-    "cost": "--keep-item",
-}
-"""Options that keep columns of usual names in a long table."""
 COST = "cost"
 """Column of a told table with what each answer cost."""
-NAMED_BY_FILE = "(model)"
-"""Column of models that are called as their files."""
+NAMED_BY_COLUMN = "(name)"
+"""Column of what the `*` of a pattern stands for."""
 
 
 def read_table(
@@ -84,16 +79,19 @@ def read_table(
     sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(name) for name in path]
     for source in sources:
         reader_of(source)
-    long = columns.item is not None and columns.score is not None
+    long = columns.is_long
     label = columns.item if transposed else columns.model
     if not long and label is None:
-        raise _no_columns_named(sources[0])
+        raise no_columns_named(sources[0], columns)
     _check_layout(sources[0], columns, long, transposed, trials)
     words = words or CellWords()
     what = str(sources[0]) if len(sources) == 1 else f"{len(sources)} files ({some(sources)})"
     if long:
         columns = _with_own_columns(sources, columns) if has_tasks else columns
         frame, columns = _long_rows(sources, columns, words, notes)
+        score = str(columns.score)
+        if trials is not None and score in frame and frame[score].dtype == object:
+            frame = frame.explode(score, ignore_index=True)  # a list has several answers
     else:
         frame = load_table(sources[0], columns.ids, None, words)
     try:
@@ -101,6 +99,12 @@ def read_table(
             return from_wide(
                 frame, model=label, transposed=transposed, scale=scale, **asdict(words)
             )
+        if columns.target is not None:
+            frame, columns, how = compared(frame, columns)
+            if notes is not None:
+                notes.append(how)
+        elif columns.score in frame:
+            refuse_predictions(sources, frame, columns, words)
         if notes is not None and not words.missing:
             notes += _empty_cells(what, frame, columns.score)
         scores = from_long(
@@ -123,7 +127,7 @@ def read_table(
             else with_answer_costs(scores, _costs(frame, columns, scores))
         )
     except FewbenchError as error:
-        raise _explained(error, sources, columns).within(what) from error
+        raise _explained(error, sources, columns, frame).within(what) from error
 
 
 def _costs(
@@ -137,23 +141,30 @@ def _costs(
     yield from zip(models, at.tolist(), np.where(is_known, costs, np.nan).tolist(), strict=True)
 
 
-def _explained(error: FewbenchError, sources: Sequence[Path], columns: Columns) -> FewbenchError:
+def _explained(
+    error: FewbenchError, sources: Sequence[Path], columns: Columns, frame: "pd.DataFrame"
+) -> FewbenchError:
     """Return an error about the rows of a table with what its columns suggest."""
     if error.parts:
-        return Mistakes([_explained(part, sources, columns) for part in error.parts]).as_one()
+        parts = [_explained(part, sources, columns, frame) for part in error.parts]
+        return Mistakes(parts).as_one()
     hint = error.hint
+    if isinstance(error, RepeatedError):
+        hint = "; ".join([*systems_in(sources, columns, frame), str(hint)])
     if columns.model == NAMED_BY_FILE and columns.only_model is None:
         hint = "; ".join(filter(None, [hint, "if a column names models, add --model COLUMN"]))
     if columns.score and isinstance(error, ColumnError):  # only the named columns were read
         with suppress(FewbenchError):  # too large to read whole
             names = some(load_table(sources[0], []).columns, most=8)
             hint = f"the table's columns are {names}; {hint}"
+        if (target := target_of(sources, columns)) is not None:
+            hint = f"if these are answers, add --target {quote(target)}; {hint}"
     return type(error)(error.message, hint=hint)
 
 
 def _with_own_columns(sources: Sequence[Path], columns: Columns) -> Columns:
     """Return the columns, with those of tasks and costs if all files have one of this name."""
-    names = set.intersection(*(set(table_columns(source)) for source in sources))
+    names = set.intersection(*({*table_columns(source, columns.named)} for source in sources))
     free = names - {columns.model, columns.item, columns.score}
     task = columns.task or ("task" if "task" in free else None)
     return replace(columns, task=task, cost=COST if COST in free else None)
@@ -162,39 +173,92 @@ def _with_own_columns(sources: Sequence[Path], columns: Columns) -> Columns:
 def _long_rows(
     sources: Sequence[Path], columns: Columns, words: CellWords, notes: list[str] | None
 ) -> "tuple[pd.DataFrame, Columns]":
-    """Return the rows of all files, and their columns with one of models."""
-    frames, mistakes = [], Mistakes()
-    is_named = columns.model is not None
+    """Return the rows of all files, and their columns with one of models, items and scores each."""
+    frames, mistakes, said = [], Mistakes(), list[str]()
+    by_file = columns.model_from is not None or columns.only_model is not None
+    there = [name for source in sources for name in table_columns(source, columns.named)]
+    is_named = columns.model is not None or (columns.item is not None and _melts(columns, there))
+    columns = replace(columns, model=None) if by_file else columns
     sources, lookups = find_lookups(sources, columns)
     own = without(columns, lookups) if lookups else columns
-    text = [*own.ids, *(key for lookup in lookups for key in lookup.keys)]
-    models = names_of_files(sources)
+    text = [part for name in own.ids for part in parts_of(name, there)]
+    text += [key for lookup in lookups for key in lookup.keys]
+    text += [*own.scored(there), own.target] if own.target else []
+    models = names_of_files(sources, of_folders=columns.model_from == "folder")
     if columns.only_model:
         models = [columns.only_model] * len(sources)
     for source, model in zip(sources, models, strict=True):
         with mistakes.noted():
             frame = load_table(source, text, own, words)
-            if not is_named or len(sources) > 1:
-                _require_in(source, frame, own.named)
-            if not is_named:
-                _refuse_own_models(source, columns)
+            if (how := frame.attrs.pop("found", "")) and how not in said:
+                said.append(f"{source}: {how}")
+            needed = own.within(map(str, frame.columns))
+            if by_file or not is_named or len(sources) > 1 or needed != own.named:
+                _require_in(source, frame, needed)
+            if by_file or not is_named:
+                if not by_file:
+                    _refuse_own_models(source, columns)
                 frame[NAMED_BY_FILE] = pd.Categorical([model]).repeat(len(frame))
             frames.append(frame)
     mistakes.refuse()
-    if not is_named:
+    if by_file or not is_named:
         columns = replace(columns, model=NAMED_BY_FILE)
-        if notes is not None and columns.only_model is None:
+        if columns.only_model is None:
+            what = "folder" if columns.model_from == "folder" else "file"
             named = "the model is" if len(models) == 1 else "the models are"
-            notes.append(
-                f"{named} called as the file{'s are' if len(models) > 1 else ' is'}, {some(models)}"
-                " (--model COLUMN names a column of models)"
+            said.insert(
+                0,
+                f"{named} called as the {what}{'s are' if len(models) > 1 else ' is'}, "
+                f"{some(dict.fromkeys(models))} (--model COLUMN names a column of models)",
             )
     frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
     for lookup in lookups:
         frame = lookup.added_to(frame)
-        if notes is not None:
-            notes.append(lookup.note())
+        said.append(lookup.note())
+    for field in ("model", "item", "task"):
+        name = getattr(columns, field)
+        if name and name not in frame and len(parts := parts_of(name, frame.columns)) > 1:
+            require_columns(frame, parts)
+            frame[name] = _joined(frame[parts])
+    if _melts(columns, frame.columns):
+        frame, columns = _melted(sources[0], frame, columns)
+        if not words.empty_is_wrong:  # an object that has no such score, where another has it
+            again = frame.duplicated([columns.model, columns.item], keep=False)
+            frame = frame[frame[SCORE].notna() | ~again].reset_index(drop=True)
+    if notes is not None:
+        notes += said
     return frame, columns
+
+
+def _melts(columns: Columns, there: Iterable[str]) -> bool:
+    """Whether scores are in several columns, by a pattern."""
+    return columns.score is not None and "*" in columns.score and columns.score not in {*there}
+
+
+def _joined(parts: "pd.DataFrame") -> "pd.Series[Any]":
+    """Return columns joined by `/`; empty where all are, and without those that are."""
+    texts = parts.astype(object).where(parts.notna(), None)
+    cells = ["/".join(str(cell) for cell in row if cell is not None) for row in texts.to_numpy()]
+    return pd.Series(cells, index=parts.index, dtype=object).replace("", None)
+
+
+def _melted(
+    source: Path, frame: "pd.DataFrame", columns: Columns
+) -> "tuple[pd.DataFrame, Columns]":
+    """Return a row for each column of scores, with what the `*` of the pattern stands for."""
+    pattern = str(columns.score)
+    found = columns.scored(map(str, frame.columns))
+    _require_in(source, frame, [] if found else [pattern])
+    named = NAMED_BY_COLUMN
+    rest = [name for name in frame.columns if name not in found]
+    frame = frame.melt(rest, found, named, SCORE)
+    frame[named] = frame[named].map({name: fitting(name, pattern) for name in found})
+    columns = replace(columns, score=SCORE)
+    if not columns.item:
+        return frame, replace(columns, item=named)
+    if columns.model:
+        frame[named] = _joined(frame[[columns.model, named]])
+    return frame, replace(columns, model=named)
 
 
 def _require_in(source: Path, frame: "pd.DataFrame", names: list[str]) -> None:
@@ -206,38 +270,12 @@ def _require_in(source: Path, frame: "pd.DataFrame", names: list[str]) -> None:
 
 def _refuse_own_models(source: Path, columns: Columns) -> None:
     """Raise ReaderError if a table has a column of models that is not named."""
-    own = [name for name in table_columns(source) if name.lower() == "model"]
-    if own and columns.only_model is None:
+    own = [name for name in table_columns(source, columns.named) if name.lower() == "model"]
+    if own:
         raise ReaderError(
-            f"{source}: the column {own[0]!r} is not named", hint=f"add --model {quote(own[0])}"
+            f"{source}: the column {own[0]!r} is not named",
+            hint=f"add --model {quote(own[0])}; or --model-from file, if each file is a model",
         )
-
-
-def names_of_files(paths: Sequence[Path]) -> list[str]:
-    """Return names of models, one for each file: the parts of paths that differ.
-
-    Examples
-    --------
-    >>> names_of_files([Path("out/gpt-x.jsonl")])
-    ['gpt-x']
-    >>> names_of_files([Path("out/gpt-x/answers.jsonl"), Path("out/claude-y/answers.jsonl")])
-    ['gpt-x', 'claude-y']
-    >>> names_of_files([Path("gpt-x.csv"), Path("gpt-x.json")])
-    ['gpt-x.csv', 'gpt-x.json']
-    """
-    stems = [path.absolute().with_suffix("") for path in paths]
-    times = Counter(stems)
-    parts = [
-        [*(path.absolute() if times[stem] > 1 else stem).parts]
-        for path, stem in zip(paths, stems, strict=True)
-    ]
-    if len(parts) == 1:
-        return [parts[0][-1]]
-    while len({own[0] for own in parts}) == 1 and min(map(len, parts)) > 1:
-        parts = [own[1:] for own in parts]
-    while len({own[-1] for own in parts}) == 1 and min(map(len, parts)) > 1:
-        parts = [own[:-1] for own in parts]
-    return ["/".join(own) for own in parts]
 
 
 def _empty_cells(what: str, frame: "pd.DataFrame", score: str | None) -> list[str]:
@@ -250,42 +288,6 @@ def _empty_cells(what: str, frame: "pd.DataFrame", score: str | None) -> list[st
         f"{'counts' if n_empty == 1 else 'count'} as not run; if the benchmark counts "
         "them as wrong, pass --missing wrong (in Python missing=['wrong'])"
     ]
-
-
-def options_that_keep(columns: Sequence[str]) -> str:
-    """Return the options that keep the columns of usual names among these.
-
-    >>> options_that_keep(["cost", "reply", "Task"])
-    '--keep-item cost --task Task'
-    """
-    options = ((name, KEPT.get(name.lower())) for name in columns)
-    return " ".join(f"{option} {quote(name)}" for name, option in options if option)
-
-
-def _no_columns_named(source: Path) -> ReaderError:
-    """Return the error for a table whose columns are not named, with the columns it has."""
-    columns = [str(name) for name in load_table(source, []).columns]
-    by_name = {name.lower(): quote(name) for name in columns}
-    by_name = {"item": by_name["id"], **by_name} if "id" in by_name else by_name
-    model, item, score = (
-        f"--{name} {by_name.get(name, 'COLUMN')}" for name in ("model", "item", "score")
-    )
-    by_file = "; without --model, the model is called as the file is"
-    if {"item", "score"} <= {*by_name}:
-        options = [item, score, *([model] if "model" in by_name else [])]
-        hint = " ".join([*options, options_that_keep(columns)]).strip()
-        hint += "" if "model" in by_name else by_file
-    else:
-        hint = (
-            f"long table: {item} {score} {model}{by_file}; wide table: {model} (one row per model) "
-            f"or {item} --transposed (one row per item)"
-        )
-        if "item" not in by_name:
-            hint += "; a file of items, which has no scores, needs a column id"
-    return ReaderError(
-        f"{source}: no columns named; its columns are {some(columns, most=8)}",
-        hint=f"{hint}; in Python, the same as arguments of import_results",
-    )
 
 
 def _check_layout(

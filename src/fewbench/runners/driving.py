@@ -166,6 +166,9 @@ class Runner(ABC):
     def answer(self, target: str, items: Sequence[str]) -> Answered:
         """Run a target on items. Items that are neither answered nor failed count as failed."""
 
+    def release(self) -> None:  # noqa: B027
+        """Free the memory of the model while others run; `answer` loads it again."""
+
     def finish(self, result: RunResult) -> Sequence[str]:
         """Write what the harness itself writes at the end; return notes for the user."""
         return ()

@@ -7,7 +7,7 @@ failed; in its folder, `run.lock` keeps a second process out.
 """
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -40,6 +40,8 @@ from fewbench.scores.costs import amount
 from fewbench.scores.roles import as_sources
 
 Retry = Literal["limits"]
+Planner = Callable[[Evaluation], Mapping[str, Sequence[str]]]
+"""Gives targets further items once nothing is left to run; an empty mapping ends the run."""
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
 LONG = 100  # characters of a reply that are kept
@@ -83,6 +85,7 @@ class Run:
         level: float,
         accept_differences: bool,
         accept: Mapping[str, bool],
+        planner: Planner | None = None,
     ) -> None:
         for name, value in (("batch", batch), ("tries", tries)):
             if value is not None and value < 1:
@@ -103,6 +106,7 @@ class Run:
         """Answers, as item and repeat, whose items run again; the new answers replace them."""
         self._replaced: set[str] = set()  # targets of which some were replaced
         self._in_doubt: dict[str, set[str]] = {name: set() for name in self.targets}
+        self._planner = planner
         self._held = ExitStack()
         self._n_before = self._n_answers()  # by target
 
@@ -131,6 +135,7 @@ class Run:
         average: Average | None = None,
         repeats: int = 1,
         epochs: int = 1,
+        planner: Planner | None = None,
     ) -> Self:
         """Start an evaluation, or resume the one in the folder.
 
@@ -183,6 +188,9 @@ class Run:
             folder goes on to a larger number.
         epochs : int
             How many answers the runner gives to an item at a time.
+        planner : callable, optional
+            Given the evaluation, returns the further items of each target. Called whenever nothing
+            is left to run.
 
         Raises
         ------
@@ -217,6 +225,7 @@ class Run:
                 level=evaluation.stop.level if level is None else level,
                 accept_differences=accept_differences,
                 accept={"accept_fractions": accept_fractions, "strict": strict},
+                planner=planner,
             )
             run.notes += notes
             for name, of_target in (facts or {}).items():
@@ -253,8 +262,8 @@ class Run:
         return self.evaluation.stop
 
     def candidates(self) -> list[str]:
-        """Return the items that may be run: those chosen, or all if the method adapts."""
-        subset = self.evaluation.subset
+        """Return the items that may be run: those chosen, or all if more are chosen later."""
+        subset = None if self.is_planned else self.evaluation.subset
         ids = self.evaluation.scores.item_ids if subset is None else subset.items
         return [str(item) for item in ids]
 
@@ -277,6 +286,8 @@ class Run:
             if self._again[target]:
                 return self._next_again(target)
             items = self.evaluation.ask(targets=[target]).get(target, [])
+            if not items and self._plan():
+                items = self.evaluation.ask(targets=[target]).get(target, [])
             self._repeat[target] = self.evaluation.next_repeat(target)
             if (note := leaving_note(self.evaluation, target)) is not None:
                 self.note([note])
@@ -289,6 +300,22 @@ class Run:
                 self._limited[target] = f"the cost limit of {limit} was reached"
             self._out[target] = items[: self._meter.most(target, len(items))]
         return list(self._out[target])
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether targets without items may get some once the others have answered theirs."""
+        return self._planner is not None and self.stopped is None
+
+    def _plan(self) -> bool:
+        """Ask for the items that are planned, if nothing is left to run; return whether any is."""
+        is_idle = not any(self._out[name] or self._open(name) for name in self.targets)
+        if self._planner is None or not is_idle:
+            return False
+        if more := self._planner(self.evaluation):
+            self.evaluation.ask_more(more)
+        else:
+            self._planner = None
+        return bool(more)
 
     def _next_again(self, target: str) -> list[str]:
         """Give out answered items that run again, unless the limit on cost is used up."""

@@ -11,7 +11,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
-from fewbench.errors import Mistakes, ScoresError
+from fewbench.errors import Mistakes, RepeatedError, ScoresError
 from fewbench.scores.cell_words import CellReader, CellWords
 from fewbench.scores.cells import Cells, compact, frozen
 from fewbench.scores.conditions import join_settings
@@ -166,16 +166,15 @@ def _refuse_repeated(table: "pd.DataFrame", cell: IntArray, named: tuple[str, st
     model, item, score = named
     cells = pd.Series(cell)
     twice = cells.duplicated().to_numpy()
-    agree = table[score].astype(str).groupby(cells.to_numpy()).nunique().max() == 1
+    texts, first_of = pd.factorize(table[score].astype(object))[0], pd.factorize(cells)[0]
+    starts = np.flatnonzero(~twice)  # the cells in the order of their numbers
+    others = int((texts != texts[starts[first_of]]).sum())
     first = table.iloc[int(np.flatnonzero(twice)[0])]
-    raise ScoresError(
-        f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell with "
-        f"{'the same score' if agree else 'a different score'}, first: "
-        f"model {str(first[model])!r}, item {str(first[item])!r}",
-        hint=f"delete the repeated rows; or, {TRIALS_HINT}"
-        if agree
-        else f"{TRIALS_HINT}; if the rows are different items, use an item column with more "
-        "distinct ids",
+    raise RepeatedError(
+        f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell"
+        f"{f', {others:,} of them with another score' if others else ' with the same score'}, "
+        f"first: model {str(first[model])!r}, item {str(first[item])!r}",
+        hint=TRIALS_HINT if others else f"delete the repeated rows; or, {TRIALS_HINT}",
     )
 
 
@@ -258,8 +257,7 @@ def from_wide(
             f"the table has texts and no score in {some(texts)}",
             hint="a wide table has only scores: leave out other columns, or move attributes to a "
             f"file of their own ({'--items' if transposed else '--models'} FILE); "
-            "or say what these texts mean: --missing 'n/a,-' --right PASS --wrong FAIL (in Python "
-            "missing=, right=, wrong=)",
+            f"or {reader.meaning()}",
         )
     reader.refuse("the table")
     if transposed:
@@ -291,10 +289,17 @@ def _scalars(column: "pd.Series[Any]", name: str) -> None:
         return
     nested = [at for at, value in enumerate(column) if not pd.api.types.is_scalar(value)]
     if nested:
+        value = column.iloc[nested[0]]
+        hint = "keep one plain value per cell"
+        if isinstance(value, dict) and value:
+            inner = some((f"{name}.{key}" for key in value), quotes=False)
+            hint += f"; in JSON, name a value within it: {inner}"
+        elif not isinstance(value, dict):
+            hint += "; if a list has the scores of several answers, add --trials mean"
         raise ScoresError(
             f"column {name!r} contains lists or objects in {counted(len(nested), 'row')}, first at "
             f"row {nested[0] + 1}",
-            hint=f"keep one plain value per cell; in JSON, name a value within it: {name}.KEY",
+            hint=hint,
         )
 
 

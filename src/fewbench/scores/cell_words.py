@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,12 @@ EMPTY = ("", "nan", "NaN")
 WRONG = "wrong"
 """What `--missing` takes in place of texts: an empty cell is a wrong answer."""
 TRUTHS = {"true": 1.0, "false": 0.0}
+USUAL = {
+    "missing": ("n/a", "na", "-", "--", "none", "null", "?", "skipped"),
+    "right": ("pass", "passed", "right", "correct", "yes", "success", "resolved", "c", "ok"),
+    "wrong": ("fail", "failed", "wrong", "incorrect", "no", "failure", "unresolved", "i"),
+}
+"""Usual texts in place of scores, which hints propose."""
 MOST = 8
 LONGEST = 40
 
@@ -57,7 +64,8 @@ class CellWords:
                 f"the text {twice[0]!r} has two meanings",
                 hint="name it once: as missing, right or wrong",
             )
-        if numbers := [text for text in (*self.right, *self.wrong) if _number(text) is not None]:
+        stated = [text for text in (*self.right, *self.wrong) if text.lower() not in TRUTHS]
+        if numbers := [text for text in stated if _number(text) is not None]:
             raise RangeError(
                 f"{numbers[0]!r} is a number, not a text for right or wrong",
                 hint="pass the range of the scores: --range LOW,HIGH (in Python scale=)",
@@ -143,10 +151,23 @@ class CellReader:
         )
         raise ColumnError(
             f"{table} has {what}: {'; '.join(self._listed())}",
-            hint=hint
-            + "leave cells empty for items that were not run; or say what these texts mean: "
-            "--missing 'n/a,-' --right PASS --wrong FAIL (in Python missing=, right=, wrong=)",
+            hint=f"{hint}leave cells empty for items that were not run; or {self.meaning()}",
         )
+
+    def meaning(self) -> str:
+        """Return options that say what the texts mean, with their values where these are usual."""
+        texts = [text[1:-1] for text in self.places]
+        named = {
+            option: ",".join(text for text in texts if text.strip().casefold() in words)
+            for option, words in USUAL.items()
+        }
+        rest = len(texts) > sum(text.count(",") + 1 for text in named.values() if text)
+        options = " ".join(
+            f"--{option} {quote(text) if text else 'TEXT'}"
+            for option, text in named.items()
+            if text or rest
+        )
+        return f"say what these texts mean: {options} (in Python missing=, right=, wrong=)"
 
     def _listed(self) -> Iterator[str]:
         often = sorted(self.places.items(), key=lambda pair: -len(pair[1]))

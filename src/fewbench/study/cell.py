@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from fewbench._plugins import sources
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray, IntArray
@@ -33,7 +34,7 @@ from fewbench.uncertainty.replay import Replay, replay, replays
 PACKAGE = Path(__file__).parents[1]
 _LATEST: WeakKeyDictionary[Scores, "_Sources"] = WeakKeyDictionary()
 """The sources of the latest cell of a table that shares fits."""
-LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT", "bm25s"]
+LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,10 @@ def made_with() -> str:
             digest.update(f" {name} {version(name)}".encode())
         except PackageNotFoundError:
             continue
+    for package, files in sources("methods"):
+        digest.update(f" {package}".encode())
+        for path in files:
+            digest.update(path.read_bytes())
     if (PACKAGE.parents[1] / "pyproject.toml").is_file():
         for path in sorted(PACKAGE.rglob("*.py")):
             digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())

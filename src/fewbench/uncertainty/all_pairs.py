@@ -109,12 +109,12 @@ def all_pairs(
         w = weights[items]
         common, share = _common(scores, items, w), float(w.sum())
         load = share**2 * common.load
-        squares = squares + common.squares * load / np.maximum(common.count, 1.0)
+        squares = squares + common.squares * load / np.maximum(common.effective, 1.0)
         if fixed_items:
             load = np.where(common.count < len(items), np.maximum(load - w @ w, 0.0), 0.0)
         mean = mean + share * common.mean
         moments = common.squares, common.whole, common.differing
-        sums = _added(sums, task_terms(common.count, load, *moments))
+        sums = _added(sums, task_terms(common.effective, load, *moments))
     variance, freedom = variance_by_task(sums)
     if not is_macro:
         freedom = np.maximum(common.count - 1.0, 1.0) + np.zeros_like(variance)
@@ -169,12 +169,14 @@ def _count(scores: Scores) -> FloatArray:
 class _Common:
     """What the items show that both models of a pair ran; arrays of (models, models) or (1, 1).
 
-    `mean` is the weighted mean of their differences d, `load` is sum w^2 / (sum w)^2. `squares`,
-    `whole` and `differing` are n / sum w^2 times the sums of w^2 (d - mean)^2, of w^2 d^2, and of
-    w^2 where d is not 0.
+    `mean` is the weighted mean of their differences d, `load` is sum w^2 / (sum w)^2, and
+    `effective` as many items as these n count, m = (sum w^2)^2 / sum w^4. `squares`, `whole` and
+    `differing` are m / sum w^2 times the sums of w^2 (d - d')^2, with d' their mean by w^2, of
+    w^2 d^2, and of w^2 where d is not 0.
     """
 
     count: FloatArray
+    effective: FloatArray
     mean: FloatArray
     load: FloatArray
     squares: FloatArray
@@ -188,15 +190,17 @@ def _common(scores: Scores, items: IntArray, weights: FloatArray) -> _Common:
         _sums(scores.cells[:, items[part]], w[part], has_missing=scores.has_missing)
         for part in blocks(len(items), scores.n_models)
     )
-    count, weight, load, first, second, own, products = reduce(_added, blocks_of_items)
+    count, weight, load, fourth, first, second, own, products = reduce(_added, blocks_of_items)
     mean = (first - first.T) / np.maximum(weight, TINY)
-    whole = own + own.T - 2 * products
-    squares = np.maximum(whole - 2 * mean * (second - second.T) + mean**2 * load, 0.0)
-    squares, whole = (count * each / np.maximum(load, TINY) for each in (squares, whole))
+    effective = load**2 / np.maximum(fourth, TINY)
+    whole, by_square = own + own.T - 2 * products, second - second.T
+    squares = np.maximum(whole - by_square**2 / np.maximum(load, TINY), 0.0)
+    squares, whole = (effective * each / np.maximum(load, TINY) for each in (squares, whole))
     differing = whole
     if not scores.is_binary:
-        differing = np.maximum(whole, count * _differing(scores, items, w**2))
-    return _Common(count, mean, load / np.maximum(weight, TINY) ** 2, squares, whole, differing)
+        differing = np.maximum(whole, effective * _differing(scores, items, w**2))
+    load = load / np.maximum(weight, TINY) ** 2
+    return _Common(count, effective, mean, load, squares, whole, differing)
 
 
 def _differing(scores: Scores, items: IntArray, squares: FloatArray) -> FloatArray:
@@ -219,10 +223,10 @@ def _added(sums: list[FloatArray], more: list[FloatArray]) -> list[FloatArray]:
 
 
 def _sums(cells: FloatArray, w: FloatArray, *, has_missing: bool) -> list[FloatArray]:
-    """Return sums over the items that both models ran: of 1, w, w^2, w y, w^2 y, w^2 y^2, w^2 y y'.
+    """Return sums over the items that both models ran.
 
-    y is of the row's model and y' of the column's. If none is missing, sums without y' have the
-    shape (models, 1).
+    The sums are those of 1, w, w^2, w^4, w y, w^2 y, w^2 y^2 and w^2 y y', where y is of the row's
+    model and y' of the column's. If none is missing, sums without y' have the shape (models, 1).
     """
     run = (~np.isnan(cells)).astype(np.float64)
     y = np.nan_to_num(cells, nan=0.0)
@@ -233,7 +237,7 @@ def _sums(cells: FloatArray, w: FloatArray, *, has_missing: bool) -> list[FloatA
     count, first = both(run), both(y)
     squares = first if np.array_equal(y, y * y) else both(y * y)
     if (w == 1).all():
-        return [count, count, count, first, first, squares, y @ y.T]
+        return [count, count, count, count, first, first, squares, y @ y.T]
     second = y * w**2
-    sums = [count, both(run * w), both(run * w**2), both(y * w), both(second), both(second * y)]
-    return [*sums, second @ y.T]
+    sums = [count, *(both(run * w**power) for power in (1, 2, 4)), both(y * w), both(second)]
+    return [*sums, both(second * y), second @ y.T]

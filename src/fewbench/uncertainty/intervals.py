@@ -1,7 +1,7 @@
 """How far one score may be from its estimate, and the shapes of intervals."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -254,40 +254,66 @@ def unknown(estimate: float) -> Uncertainty:
     return Uncertainty(estimate, "random", lambda _: 0.5, lambda _: (0.0, 1.0), 0.0, 1.0, 0.25)
 
 
-def of_both(
+def weighted_sum(
+    parts: Sequence[tuple[float, Uncertainty]],
     estimate: float,
-    one: Uncertainty | None,
-    other: Uncertainty,
-    share: float,
     bounds: tuple[float, float],
+    *,
+    open_: float = 0.0,
+    doubt: Callable[[float], tuple[float, float]] = lambda _: (0.0, 0.0),
 ) -> Uncertainty:
-    """Return the uncertainty of (1 - share) one + share other, with independent errors.
+    """Return the uncertainty of a score, a weighted sum over strata with independent errors.
 
     The ends are those of the parts, joined as variances (MOVER: Zou & Donner 2008, Statistics in
-    Medicine 27(10)). Without `one`, all is the other.
+    Medicine 27(10)).
+
+    Parameters
+    ----------
+    parts : sequence of (float, Uncertainty)
+        Weights and scores of the strata; what the first one rests on is named.
+    estimate : float
+    bounds : (float, float)
+        What the answers leave possible.
+    open_ : float
+        Weight of the strata of which nothing is known: anything from 0 to 1 (Horowitz & Manski
+        2000, Journal of the American Statistical Association 95(449)).
+    doubt : callable
+        Further reach below and above at a level, if the weights are estimated.
     """
-    least, most = bounds
-    if one is None:
-        return replace(other, estimate=estimate, least=least, most=most)
+    weight, first = parts[0]
+    below = above = 0.0
+    if open_:
+        below = estimate - sum(share * part.estimate for share, part in parts)
+        above = open_ - below
 
     def ends(level: float) -> tuple[float, float]:
-        # Not cut to what the answers leave possible: both parts may be at that end.
-        (low, high), (low_other, high_other) = one.ends(level), other.ends(level)
-        below = (1 - share) * (one.estimate - low), share * (other.estimate - low_other)
-        above = (1 - share) * (high - one.estimate), share * (high_other - other.estimate)
-        return estimate - math.hypot(*below), estimate + math.hypot(*above)
+        # Not cut to what the answers leave possible: all parts may be at that end.
+        reaches = [doubt(level)]
+        for share, part in parts:
+            low, high = part.ends(level)
+            reaches.append((share * (part.estimate - low), share * (high - part.estimate)))
+        lower, upper = (math.hypot(*of_parts) for of_parts in zip(*reaches, strict=True))
+        return estimate - below - lower, estimate + above + upper
 
     def half(level: float) -> float:
-        low, high = other.ends(level)
-        return math.hypot((1 - share) * one.half(level), share * (high - low) / 2)
+        others = (share * float(np.ptp(part.ends(level))) / 2 for share, part in parts[1:])
+        return math.hypot(weight * first.half(level), *others, sum(doubt(level)))
 
-    error = None
-    if one.error is not None and other.error is not None:
-        error = math.hypot((1 - share) * one.error, share * other.error)
+    errors = [None if part.error is None else share * part.error for share, part in parts]
+    known = [error for error in errors if error is not None]
     return replace(
-        one, estimate=estimate, half=half, ends=ends, least=least, most=most, error=error,
-        sample=None,
-    )  # fmt: skip
+        first,
+        estimate=estimate,
+        # An exact interval is of the answers alone.
+        kind="sampled" if open_ and first.kind != "held-out" else first.kind,
+        half=half,
+        ends=ends,
+        least=bounds[0],
+        most=bounds[1],
+        error=math.hypot(*known) + open_ / 4 if len(known) == len(parts) else None,
+        sample=first.sample if len(parts) == 1 else None,
+        open=max(below, above),
+    )
 
 
 def stricter(level: float) -> float:

@@ -54,10 +54,10 @@ from fewbench.uncertainty.intervals import (
     are_even,
     around,
     at_looks,
-    of_both,
     sampled_uncertainty,
     student,
     unknown,
+    weighted_sum,
     wilson,
 )
 from fewbench.uncertainty.open_items import OpenItems, are_unseen
@@ -348,7 +348,8 @@ class Judge:
             how = np.zeros((1, len(items))), weights[items], np.arange(len(items)), chances
             (error,), (freedom,), _ = sample_errors(answers[None], *how)
             of_unrun = sampled_uncertainty(mean, float(error), float(freedom), (0.0, 1.0))
-        return of_both(estimate, of_ran, of_unrun, share, bounds)
+        parts = [(share, of_unrun)] if of_ran is None else [(1 - share, of_ran), (share, of_unrun)]
+        return weighted_sum(parts, estimate, bounds)
 
     @cached_property
     def _is_unrun(self) -> BoolArray:
@@ -356,11 +357,10 @@ class Judge:
         assert self.of_ran is not None
         return np.asarray(~self.scores.items.index.isin(self.of_ran.scores.items.index))
 
-    def _parts_beside_unrun(
-        self, score: Scored, full: Uncertainty, shares: FloatArray, of_parts: Scored
-    ) -> list[Uncertainty | None]:
-        """Return what `_of_parts` does, where items that no source ran are a random sample."""
-        assert score.ran is not None
+    def _parts_of_ran(
+        self, score: Scored, ran: Scored, full: Uncertainty, shares: FloatArray
+    ) -> dict[int, Uncertainty | None]:
+        """Return what `_known_parts` does, by part, of the items of each that some source ran."""
         assert self.of_ran is not None
         scores, of_ran = self.scores, self.of_ran
         at = [scores.tasks.index(task) for task in of_ran.scores.tasks]
@@ -369,19 +369,9 @@ class Judge:
         held = np.flatnonzero(of_tasks.any(axis=1))
         of_tasks = of_tasks[held] / of_tasks[held].sum(axis=1, keepdims=True)
         is_tasks = np.array_equal(of_tasks, np.eye(len(at)))
-        in_parts = score.ran if is_tasks else score.ran.in_parts(of_tasks, of_ran.scores, full)
-        found_ran = of_ran._known_parts(score.ran, full, of_tasks, in_parts)
-        known = dict(zip(held.tolist(), found_ran, strict=True))
-        bounds = task_bounds(scores, score.answers.items, score.answers.scores[0])
-        least, most = (shares @ ends for ends in bounds)
-        joined = list[Uncertainty | None]()
-        for part, estimate in enumerate(of_parts.estimates[1:].tolist()):
-            weights = scores.task_weights @ shares[part]
-            ends = float(least[part]), float(most[part])
-            found = self._beside_unrun(score, known.get(part), estimate, weights, ends)
-            answers = score.answers.scores[0][weights[score.answers.items] > 0]
-            joined.append(None if found is None else reaching_end(found, answers))
-        return joined
+        in_parts = ran if is_tasks else ran.in_parts(of_tasks, of_ran.scores, full)
+        found = of_ran._known_parts(ran, full, of_tasks, in_parts)
+        return dict(zip(held.tolist(), found, strict=True))
 
     def _resemblance(self, score: Scored) -> Resemblance:
         return resemblance_of(self.scores, [score.answers], self.method.reach)[0]
@@ -472,19 +462,26 @@ class Judge:
         `shares`, shape (parts, tasks), are the weights; `of_parts` has the parts in place of tasks.
         """
         estimates, of_all = of_parts.estimates[1:].tolist(), self._open(score)
-        if not of_all.unseen and not of_all.lost:
+        ran = score.ran if self.of_ran is not None else None
+        if ran is None and not of_all.unseen and not of_all.lost:
             return self._known_parts(score, full, shares, of_parts)
-        opens = [self._open(score, self.scores.task_weights @ row) for row in shares]
+        items, replies = score.answers.items, score.answers.scores[0]
+        weights = [self.scores.task_weights @ row for row in shares]
+        opens = [self._open(score, each) for each in weights]
         known = [one.estimate_of_known(each) for one, each in zip(opens, estimates, strict=True)]
-        of_known = replace(of_parts, estimates=np.array([of_parts.estimates[0], *known]))
-        sizes = np.array([one.n_known for one in opens])
-        found = self._known_parts(score, full, shares, of_known, sizes)
+        if ran is None:
+            of_known = replace(of_parts, estimates=np.array([of_parts.estimates[0], *known]))
+            sizes = np.array([one.n_known for one in opens])
+            found = self._known_parts(score, full, shares, of_known, sizes)
+        else:
+            of_ran, found = self._parts_of_ran(score, ran, full, shares), []
+            least, most = (shares @ ends for ends in task_bounds(self.scores, items, replies))
+            for part, ends in enumerate(zip(least.tolist(), most.tolist(), strict=True)):
+                how = known[part], weights[part], ends
+                whole = self._beside_unrun(score, of_ran.get(part), *how)
+                found.append(whole and reaching_end(whole, replies[weights[part][items] > 0]))
         return [
-            unknown(each)
-            if one.is_all and np.isfinite(each)
-            else None
-            if part is None
-            else one.around(part, each)
+            unknown(each) if one.is_all and np.isfinite(each) else part and one.around(part, each)
             for one, part, each in zip(opens, found, estimates, strict=True)
         ]
 
@@ -493,8 +490,6 @@ class Judge:
         sizes: IntArray | None = None,
     ) -> list[Uncertainty | None]:  # fmt: skip
         """Return what `_of_parts` does, of the `sizes` items that answers or sources tell of."""
-        if score.ran is not None and self.of_ran is not None:
-            return self._parts_beside_unrun(score, full, shares, of_parts)
         if not len(score.answers.items):
             return [unknown(float(estimate)) for estimate in of_parts.estimates[1:]]
         items, replies = score.answers.items, score.answers.scores[0]

@@ -6,8 +6,7 @@ answered although later ones were: they failed, so they may be the hard ones. A 
 
     (1 - open) known + open [0, 1]
 
-with the interval of the known part, and of its share (Horowitz & Manski 2000, Journal of the
-American Statistical Association 95(449)).
+with the interval of the known part, and of its share (`intervals.weighted_sum`).
 """
 
 import math
@@ -22,7 +21,7 @@ from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.methods.base import Answers, Prediction
 from fewbench.scores import Scores
-from fewbench.uncertainty.intervals import TINY, Uncertainty, unknown
+from fewbench.uncertainty.intervals import TINY, Uncertainty, unknown, weighted_sum
 
 MIDDLE = 0.5
 """Score of items that nothing says anything about: the middle of what they may be."""
@@ -148,33 +147,17 @@ class OpenItems:
             return known
         if self.is_all:
             return replace(unknown(estimate), warnings=self._notes)
-        below = estimate - share * known.estimate
-        above = 1 - share - below
         n, mean = self._n_answered + len(self._lost), known.estimate
         left = max(1 / n - 1 / self._n_seen, 0.0) if n else 0.0
         spread = (1 - self.unseen) * math.sqrt(self.lost * (1 - self.lost) * left)
 
-        def of_share(level: float) -> float:  # how far the share may be off
-            return spread * float(ndtri(0.5 + level / 2))
+        def of_share(level: float) -> tuple[float, float]:  # how far the share may be off
+            reach = spread * float(ndtri(0.5 + level / 2))
+            return reach * mean, reach * (1 - mean)
 
-        def ends(level: float) -> tuple[float, float]:
-            low, high = known.ends(level)
-            lower = math.hypot(share * (mean - low), of_share(level) * mean)
-            upper = math.hypot(share * (high - mean), of_share(level) * (1 - mean))
-            return estimate - below - lower, estimate + above + upper
-
-        error = None if known.error is None else share * known.error + (1 - share) / 4
-        return replace(
-            known,
-            estimate=estimate,
-            # An exact interval is of the answers alone.
-            kind="held-out" if known.kind == "held-out" else "sampled",
-            half=lambda level: math.hypot(share * known.half(level), of_share(level)),
-            ends=ends,
-            error=error,
-            warnings=(*known.warnings, *self._notes),
-            open=max(below, above),
-        )
+        bounds, open_ = (known.least, known.most), 1 - share
+        found = weighted_sum([(share, known)], estimate, bounds, open_=open_, doubt=of_share)
+        return replace(found, warnings=(*known.warnings, *self._notes))
 
     @property
     def _notes(self) -> tuple[str, ...]:

@@ -12,8 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.methods.base import Answers
 from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import EXACT
+from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.questions import (
     NEAREST,
@@ -62,76 +64,46 @@ class CommonAnswers:
     fewest: int
     filled: float = 1.0
 
-    def of_full_score(self, *, fixed_items: bool = False) -> Questions | None:
-        """Return the error of the difference of the full scores.
+    def error(self, column: int = 0, *, fixed_items: bool = False) -> Questions | None:
+        """Return the error of the difference of the full scores, or of task scores (column 1 + t).
 
         With `fixed_items`, only the error of cells that were filled in, or None without any.
         """
-        weights = self.scores.item_weights
-        error = self._of_full_score(weights, self._loads(weights))
-        return self._shown(self._clustered(error, weights), fixed_items)
+        if fixed_items and self.filled <= 1:
+            return None
+        scores = self.scores
+        weights = scores.task_weights[:, column - 1] if column else scores.item_weights
+        error = clustered_error(
+            self._of_items(column, weights), scores, self.items, self.apart, weights
+        )
+        return replace(error, variance=error.variance * (self.filled - fixed_items))
 
-    def _of_full_score(self, weights: FloatArray, loads: FloatArray | None) -> Questions:
-        squares, (a, b) = float(weights @ weights), self.estimates[:, 0].tolist()
-        freedom = max((len(self.items) or self.fewest) - 1.0, 1.0)
-        if len(self.items) and loads is not None:
-            if self.scores.average == "macro":
+    def _of_items(self, column: int, weights: FloatArray) -> Questions:
+        """Return the error for items that are independent of each other."""
+        counted, (a, b) = weights > 0, self.estimates[:, column].tolist()
+        squares, inside = float(weights @ weights), counted[self.items]
+        items, apart = self.items[inside], self.apart[inside]
+        if len(items) and self.chances is not None:
+            loads = weights[items] ** 2 / np.maximum(self.chances[inside], TINY)
+            if self.scores.average == "macro" and not column:
                 task_of = self.scores.task_of
                 by_task = np.bincount(task_of, weights**2).astype(np.float64)
-                return questions_by_task(self.apart, task_of[self.items], by_task, loads)
-            return Questions(variance_of(self.apart, loads) * squares, freedom)
-        if self._predicted is None:
-            variance = variance_without_pairs(a, b)
-            if len(self.items):
-                variance = variance_of(self.apart, weights[self.items] ** 2)
-            return Questions(variance * squares, freedom)
-        variance = variance_of_chosen(self.apart, self.items, self._predicted, a - b, weights)
-        return Questions(self._at_least(variance, self.apart) * squares, freedom)
-
-    def of_tasks(self, *, fixed_items: bool = False) -> list[Questions | None]:
-        """Return the errors of the differences of the task scores."""
-        return [
-            self._shown(self._clustered(self._of_task(task, weights), weights), fixed_items)
-            for task, weights in enumerate(self.scores.task_weights.T)
-        ]
-
-    def _of_task(self, task: int, weights: FloatArray) -> Questions:
-        counted = weights > 0
-        squares, inside = float(weights @ weights), counted[self.items]
-        apart, (a, b) = self.apart[inside], self.estimates[:, 1 + task].tolist()
-        loads = self._loads(weights)
-        if len(apart) and loads is not None:
-            variance = variance_of(apart, loads[inside])
-            return Questions(variance * squares, max(len(apart) - 1.0, 1.0))
+                return questions_by_task(apart, task_of[items], by_task, loads)
+            return Questions(variance_of(apart, loads) * squares, max(len(apart) - 1.0, 1.0))
         freedom = max((len(self.items) or self.fewest) - 1.0, 1.0)
         if self._predicted is None:
             variance = variance_without_pairs(a, b)
-            if len(apart):
-                variance = variance_of(apart, weights[self.items[inside]] ** 2)
+            if len(items):
+                variance = variance_of(apart, weights[items] ** 2)
             return Questions(variance * squares, freedom)
         # The few items of a task do not show how often two models differ; all items together do.
-        variance = variance_of_chosen(
-            apart, self.items, self._predicted[counted], a - b, weights[counted], self._ratio
-        )
-        return Questions(self._at_least(variance, apart) * squares, freedom)
-
-    def _clustered(self, error: Questions, weights: FloatArray) -> Questions:
-        """Return an error for items that belong together, by their column `cluster`."""
-        return clustered_error(error, self.scores, self.items, self.apart, weights)
-
-    def _at_least(self, variance: float, apart: FloatArray) -> float:
-        """Return the variance, at least what chosen items show, of few source models.
-
-        These say too little of how often two models differ: .75 to .93 of the truth.
-        """
-        if self.scores.whole.n_models >= NEAREST or not len(apart):
-            return variance
-        return max(variance, variance_of(apart))
-
-    def _loads(self, weights: FloatArray) -> FloatArray | None:
-        if self.chances is None:
-            return None
-        return weights[self.items] ** 2 / np.maximum(self.chances, TINY)
+        ratio = disagreement_ratio(self.apart, self.items, self._predicted)
+        how = self._predicted[counted], a - b, weights[counted], ratio
+        variance = variance_of_chosen(apart, *how)
+        if self.scores.whole.n_models < NEAREST and len(apart):
+            # Few source models say too little of how often two differ: .75 to .93 of the truth.
+            variance = max(variance, variance_of(apart))
+        return Questions(variance * squares, freedom)
 
     @cached_property
     def _predicted(self) -> FloatArray | None:
@@ -141,17 +113,6 @@ class CommonAnswers:
             return None
         a, b = self.estimates[:, 0].tolist()
         return predicted_disagreement(whole.filled_cells, whole.full_scores(), a, b)
-
-    @cached_property
-    def _ratio(self) -> float:
-        assert self._predicted is not None
-        return disagreement_ratio(self.apart, self.items, self._predicted)
-
-    def _shown(self, error: Questions, fixed_items: bool) -> Questions | None:
-        if fixed_items and self.filled <= 1:
-            return None
-        times = self.filled - 1 if fixed_items else self.filled
-        return replace(error, variance=error.variance * times)
 
 
 def clustered_error(
@@ -207,6 +168,14 @@ def of_one_score(
     by_task = scores.average == "macro" and task is None
     error = _of_one_score(scores, items, answers, score, weights, by_task=by_task)
     return clustered_error(error, scores, items, answers, weights)
+
+
+def of_model(
+    scores: Scores, answers: Answers, score: Uncertainty | float, task: int | None = None
+) -> Contrast:
+    """Return a score, as of a model, with the error of `of_one_score`; answers in one row."""
+    questions = of_one_score(scores, answers.items, answers.scores[0], score, task)
+    return Contrast(score, 0.0, questions=questions)
 
 
 def _of_one_score(

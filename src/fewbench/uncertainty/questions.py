@@ -207,12 +207,7 @@ def nearest(full: FloatArray, score: float) -> IntArray:
 
 
 def variance_of_chosen(
-    apart: FloatArray,
-    items: IntArray,
-    predicted: FloatArray,
-    difference: float,
-    weights: FloatArray | None = None,
-    ratio: float | None = None,
+    apart: FloatArray, predicted: FloatArray, difference: float, weights: FloatArray, ratio: float
 ) -> float:
     """Return S^2 of a difference from chosen items, which tell models apart better than others do.
 
@@ -225,30 +220,24 @@ def variance_of_chosen(
     ----------
     apart : ndarray, shape (n,)
         Differences of the answers on the common items.
-    items : ndarray of int, shape (n,)
-        Positions of these items.
     predicted : ndarray, shape (items,)
         From `predicted_disagreement`.
     difference : float
         The estimated difference of the scores.
-    weights : ndarray, shape (items,), optional
-        The items' weights in the score, if they differ.
-    ratio : float, optional
-        r, if other items say it better (default: from these).
+    weights : ndarray, shape (items,)
+        The items' weights in the score.
+    ratio : float
+        r, from `disagreement_ratio`.
 
     Examples
     --------
-    >>> predicted, items = np.repeat([0.5, 0.1], [20, 180]), np.arange(20)
-    >>> round(variance_of_chosen(np.tile([1.0, -1.0], 10), items, predicted, 0.0), 2)
+    >>> predicted, apart = np.repeat([0.5, 0.1], [20, 180]), np.tile([1.0, -1.0], 10)
+    >>> ratio = disagreement_ratio(apart, np.arange(20), predicted)
+    >>> round(variance_of_chosen(apart, predicted, 0.0, np.full(200, 1 / 200), ratio), 2)
     0.28
     """
     n_items = len(predicted)
-    if ratio is None:
-        ratio = disagreement_ratio(apart, items, predicted)
-    if weights is None:
-        mean = float(predicted.mean())
-    else:
-        mean = float(weights**2 @ predicted / (weights @ weights))
+    mean = float(weights**2 @ predicted / (weights @ weights))
     squares = n_items * max(ratio * mean - difference**2, 0.0)
     return (squares + EXTRA * usual_of(apart)) / (n_items + 1)
 

@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 
 from fewbench.algorithms import ties
-from fewbench.algorithms.choice.linear_choice import (
-    PENALTIES,
+from fewbench.algorithms.choice.linear_choice import forward_selection
+from fewbench.testing import simulate
+from fewbench_papers.benchmark_prediction.linear_choice import (
     Adam,
     choose_jointly,
-    forward_selection,
     lasso_support,
     onto_simplex,
-    ridge_forward,
     weights_by_steps,
 )
-from fewbench.testing import simulate
+from fewbench_papers.bento.ridge_forward import PENALTIES, ridge_forward
 
 
 def loss(x, y, alpha):

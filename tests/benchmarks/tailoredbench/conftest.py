@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.testing import simulate
+from fewbench_papers.tailoredbench.tailored import Tailored
 from tailoredbench.trials import open_trial
 
 

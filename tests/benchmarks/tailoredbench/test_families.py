@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import StudyError
-from fewbench.methods.adaptive.tailored import Tailored
+from fewbench_papers.tailoredbench.tailored import Tailored
 from tailoredbench.methods import of_methods
 from tailoredbench.native_sources import (
     affinity,

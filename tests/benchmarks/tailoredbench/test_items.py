@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.errors import StudyError
-from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.testing import simulate
+from fewbench_papers.algorithms.clustering.distances import item_distances
+from fewbench_papers.tailoredbench.tailored import Tailored
 from papers.methods.tailored import TailoredVariant
 from tailoredbench.native_sources import spread
 from tailoredbench.trials import open_trial

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from fewbench.errors import StudyError
-from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.study import Split
 from fewbench.study.metrics import point_metrics
 from fewbench.testing import simulate
 from fewbench.uncertainty.replay import replay
+from fewbench_papers.tailoredbench.tailored import Tailored
 from papers.methods.tailored import TailoredVariant
 from tailoredbench.trials import (
     by_count,

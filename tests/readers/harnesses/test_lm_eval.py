@@ -1,8 +1,12 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from fewbench.errors import ReaderError
 from fewbench.readers import import_results
+from fewbench.readers.harnesses.lm_eval import name_parts
 from fewbench.scores import Scale
 
 from ..toy import noted
@@ -396,3 +400,27 @@ def test_a_metric_that_is_no_mean_of_its_rows_is_refused(logs):
     assert import_results(logs.root).scores.items["metric"].unique().tolist() == ["exact_match"]
     with pytest.raises(ReaderError, match=r"'spread' .* not the mean of its rows.* by 'median'"):
         import_results(logs.root, metric="spread")
+
+
+def test_rows_inside_results(tmp_path):
+    """As json.dump(simple_evaluate(…)) writes them; numbers are no texts there."""
+    fixtures = Path(__file__).resolve().parents[1] / "fixtures" / "lm_eval"
+    folder = fixtures / "0.4.9" / "out" / "toy__model-a"
+    results = json.loads(next(folder.glob("results_*.json")).read_text())
+    assert import_results(folder, metric="acc,exact_match").scores.n_items
+    results["samples"] = {}
+    for path in folder.glob("samples_*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        for row in rows:
+            of_choice = all(len(answer[0]) == 2 for answer in row["resps"])
+            if of_choice:
+                row["resps"] = [[[float(one[0][0]), one[0][1] == "True"]] for one in row["resps"]]
+            row["arguments"] = [[*each.values()] for each in row["arguments"].values()]
+        results["samples"][name_parts(path)[0]] = rows
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    inside, beside = (import_results(place).scores for place in (tmp_path, folder))
+    assert inside.equals(beside)
+    del results["samples"]
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    with pytest.raises(ReaderError, match="holds totals"):
+        import_results(tmp_path)

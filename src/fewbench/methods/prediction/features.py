@@ -68,7 +68,7 @@ class AnswerFeatures:
     def needs(self) -> tuple[Need, ...]:
         """Enough sources, and option probabilities if they are the features."""
         some = Need("independent sources", 20, "few sources to learn many numbers from")
-        return (some, *needs_for(self.values))
+        return (some, *needs_for(self.values, of_targets=True))
 
     def fit(self, scores: Scores, subset: Subset) -> Weighted | Confidence:
         """Take the sources' values on the items."""
@@ -128,7 +128,7 @@ class Signature:
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = (
         Need("independent sources", 40, "few sources to compare signatures with"),
-        Need("probabilities", 1, "the signature is right and wrong alone"),
+        Need("probabilities", 1, "the signature is right and wrong alone", of_targets=True),
     )
 
     def fit(self, scores: Scores, subset: Subset) -> "Weighted | FittedSignature":

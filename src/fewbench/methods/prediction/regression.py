@@ -1,8 +1,6 @@
 """From answers to full scores by regression over the sources.
 
-Regressors are those of DISCO's Table 2 (e), with its settings. `JointWeights` are the weights of
-Double-Optimize: Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the
-Mark", arXiv 2506.07673.
+Features, a reduction and a regressor are learned as in DISCO (§4.2).
 """
 
 from collections.abc import Callable
@@ -13,9 +11,7 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
 from fewbench.algorithms import ties
-from fewbench.algorithms.choice.linear_choice import weights_by_steps
-from fewbench.algorithms.ridge_and_neighbors import fit_ridge, nearest
-from fewbench.errors import MethodError
+from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, require
 from fewbench.methods.prediction.completed import SeparateFits
@@ -69,57 +65,6 @@ class Ridge:
         """Learn in closed form."""
         check_number("alpha", self.alpha, 0)
         return fit_ridge(x, y, self.alpha).predict
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """Mean of the full scores of the nearest sources by cosine.
-
-    Cosine is that of DISCO's program; its paper says Euclidean.
-
-    - `k`: Number of nearest sources (DISCO: 1).
-    """
-
-    k: int = 1
-    interpolates: ClassVar[bool] = True
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """As many sources as neighbors."""
-        return (
-            Need("sources", self.k, f"k={self.k} neighbors need as many sources", required=True),
-        )
-
-    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
-        """Remember the sources."""
-        check_number("k", self.k, 1)
-        if self.k > len(x):
-            raise MethodError(
-                f"k={self.k} neighbors need as many source models; there are {len(x)}",
-                hint=f"use k={len(x)} or fewer",
-            )
-        return lambda rows: np.asarray(y[nearest(rows, x, self.k)].mean(axis=1))
-
-
-@dataclass(frozen=True)
-class Forest:
-    """Random forest with scikit-learn's defaults and `trees` trees, seeded."""
-
-    trees: int = 100
-    costly: ClassVar[bool] = True
-    interpolates: ClassVar[bool] = True
-
-    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
-        """Learn with scikit-learn."""
-        check_number("trees", self.trees, 1, 100_000)
-        from sklearn.ensemble import RandomForestRegressor
-
-        # Rounded, so that splits of equal gain are equal, whatever the order of the sums.
-        features = ties.Grid(x)
-        forest = RandomForestRegressor(self.trees, random_state=seed)
-        y = ties.Grid(y)(y)
-        forest.fit(features(x), y[:, 0] if y.shape[1] == 1 else y)  # a single output is taken flat
-        return lambda rows: np.asarray(forest.predict(features(rows))).reshape(len(rows), -1)
 
 
 @dataclass(frozen=True)
@@ -201,33 +146,3 @@ class FittedRegression:
         np.fill_diagonal(between, np.inf)
         to_sources = cdist(z, self.z).min(axis=1)
         return np.asarray(~ties.at_least(between.min(axis=1).max(), to_sources))
-
-
-@dataclass(frozen=True)
-class JointWeights:
-    """A weighted sum of the answers, with weights optimized as those of `joint`.
-
-    Without an intercept, a target with all items right is not drawn to the sources' mean.
-    """
-
-    packs_answers: ClassVar[bool] = True
-    needs: ClassVar = (Need("independent sources", 20, "few sources to learn many weights from"),)
-
-    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedWeights":
-        """Learn the weights for the full score and for each task."""
-        at = scores.positions(subset.items)
-        outputs = np.column_stack([scores.full_scores(), scores.task_scores()])
-        answers = scores.columns(at, filled=True)
-        return FittedWeights(weights_by_steps(answers, outputs, np.random.default_rng(seed)))
-
-
-@dataclass(frozen=True, eq=False)
-class FittedWeights:
-    """Weights of the chosen items, shape (n, 1 + tasks)."""
-
-    weights: FloatArray
-
-    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
-        """Predict full scores and, if wanted, task scores, in [0, 1]."""
-        scores = np.clip(answers.scores @ self.weights, 0.0, 1.0)
-        return Prediction(scores[:, 0], scores[:, 1:] if tasks else None)

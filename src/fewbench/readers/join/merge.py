@@ -270,8 +270,8 @@ def merge(
         is_alike = len({runs[at].variant for at in group}) == 1
         if len(group) == 1 or (keeps_all and is_alike and same_model != "newest"):
             for at in group:
-                columns = items.columns[runs[at].layout]
-                taken[at] = Used(runs[at], columns, np.arange(len(columns)))
+                rows = np.flatnonzero(~np.isnan(numbers(runs[at])))
+                taken[at] = Used(runs[at], items.columns[runs[at].layout][rows], rows)
             continue
         chosen = choice.of_model(group)
         for at in group:
@@ -315,12 +315,12 @@ class _Choice:
 
     def _add(self, at: int, newest: MergedCells) -> None:
         """Replace older runs of the group; a run of the same time must agree."""
-        runs, columns = self.runs, self.items.columns[self.runs[at].layout]
+        runs, rows = self.runs, np.flatnonzero(~np.isnan(self.numbers(self.runs[at])))
+        columns = self.items.columns[runs[at].layout][rows]
         before = newest.run[columns]
         older = np.array([was >= 0 and runs[was].stamp < runs[at].stamp for was in before.tolist()])
         same_time = MergedCells.empty(self.items)
         kept = columns[(before >= 0) & ~older]
-        rows = np.arange(len(columns))
         same_time.run[kept], same_time.row[kept] = at, rows[(before >= 0) & ~older]
         self._compare(newest, same_time)
         for gone, count in Counter(before[older].tolist()).items():

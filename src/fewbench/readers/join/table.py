@@ -240,12 +240,21 @@ def join(
         )
     checked = check_options(tasks)
     values, repeats = _values(tasks, models, scale)
+    ran = ~np.isnan(values).all(axis=1)
+    lost = [] if like is not None or not ran.any() else np.array(list(models))[~ran].tolist()
     if repeats is not None and checked.lacking is None:
         checked.lacking = "models answered items several times"
     probabilities = None
     if checked.lacking is None:
         path = None if work is None else work / PROBABILITIES
         probabilities = write_probabilities(tasks, models, checked, path)
+    if lost:
+        values, models = values[ran], {name: at for at, name in enumerate(np.array([*models])[ran])}
+        repeats = (
+            None
+            if repeats is None
+            else repeats.take(np.flatnonzero(ran), np.arange(values.shape[1]))
+        )
     scores = from_arrays(
         values,
         models=list(models),
@@ -268,6 +277,12 @@ def join(
     scores = _named_as(like, scores)
     scores = _in_parts(scores, tasks) if like is None else _in_tasks_of(like, scores)
     notes = notes_on(tasks, values, models, checked, differences, are_sources=like is None)
+    if lost:
+        models_lost = counted(len(lost), "model has", "models have")
+        notes = (
+            f"{models_lost} no answer, only items not run, and are left out: {some(lost)}",
+            *notes,
+        )
     notes = (*metrics.notes, *filters.notes, *notes, *(cost_notes if like is None else []))
     return Reading(scores, notes, _files(runs, tasks))
 

@@ -222,7 +222,8 @@ class SharedRun:
         run = self.run
         assert run is not None
         waits = len(run.targets) > 1 and run.stopped is None
-        return bool(waits and others and feed.target in run.evaluation.waiting())
+        is_waiting = run.is_planned or (waits and feed.target in run.evaluation.waiting())
+        return bool(waits and others and is_waiting)
 
     def take(self, target: str, item: str, answered: Answered) -> None:
         """Record the answer to an item, with what failed since the last one."""

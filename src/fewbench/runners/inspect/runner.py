@@ -22,7 +22,7 @@ from fewbench.evaluation.journal import INSPECT_LOGS, has_evaluation
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.public import located, open_scores
-from fewbench.public.routes import inspect_tasks
+from fewbench.public.catalogue import inspect_tasks
 from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_with_sources
 from fewbench.runners.inspect.masking import masking_inspect

@@ -6,6 +6,8 @@ a whole run (`fewbench.runners.lm_eval.tasks`). Answers are logged as lm-eval lo
 as any log is, with the same checks.
 """
 
+import gc
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +99,7 @@ class LmEvalRunner(Runner):
         self.facts, self.model_name = self._setup.facts, self._setup.target
         self._seen = {name: of_model(model) for name, model in (models or {}).items()}
         self._models = {name: self._cached(name, model) for name, model in (models or {}).items()}
+        self._is_loaded = False  # the model that the arguments name
         self._key, self._accept_differences = key, accept_differences
         self._temporary = TemporaryDirectory() if folder is None else None
         self._folder = Path(folder or (self._temporary.name if self._temporary else "."))
@@ -150,9 +153,7 @@ class LmEvalRunner(Runner):
     def check_items(self, items: Sequence[str]) -> list[str]:
         """Load tasks and model, and compare documents, metrics, settings and prompts."""
         seed_all(self._setup)
-        if not self._models:
-            model = make_model(self._setup)
-            self._models = {name: self._cached(name, model) for name in self._targets}
+        self._model(self._targets[0])
         names = list(dict.fromkeys(self._sources.task_of[item] for item in items))
         if self._chosen is None:
             self._tasks = load_tasks(names, self._setup, self._key)
@@ -171,14 +172,32 @@ class LmEvalRunner(Runner):
         for name, place in self._places(items).items():
             keys |= dict(zip(place.values(), self._tasks[name].answer_keys(place), strict=True))
         for target in self._targets:
-            check_runnable(self._tasks, self._models[target], self._setup)
-            header = header_of(self._tasks, self._models[target], self._setup, target)
+            check_runnable(self._tasks, self._model(target), self._setup)
+            header = header_of(self._tasks, self._model(target), self._setup, target)
             self._logs[target] = Logs(self._folder_of(target), target, header)
             self._check_logged(target)
             first = self._places(self._sources.first_of_each_task(items))
             facts = {item: ("", key) for item, key in keys.items()}
             self._check_alike(target, facts | self._hashes(target, first))
         return [*notes, *self._accepted]
+
+    def _model(self, target: str) -> Any:
+        """Return a target's model; that of the arguments is loaded first."""
+        if not self._models:
+            seed_all(self._setup)
+            model = make_model(self._setup)
+            self._models = {name: self._cached(name, model) for name in self._targets}
+            self._is_loaded = True
+        return self._models[target]
+
+    def release(self) -> None:
+        """Free the memory of the model that the arguments name."""
+        if self._is_loaded:
+            self._models, self._is_loaded = {}, False
+            gc.collect()
+            torch = sys.modules.get("torch")
+            if torch is not None and torch.cuda.is_available():
+                torch.cuda.empty_cache()
 
     def model_facts(self, target: str) -> Mapping[str, str]:
         """Return what can be seen of the weights of a target's model object."""
@@ -219,7 +238,7 @@ class LmEvalRunner(Runner):
         hashes: dict[str, tuple[str, str]] = {}
         for name, of_task in places.items():
             positions = sorted(of_task)
-            hashed = self._tasks[name].hashes_of(positions, self._models[target], self._setup)
+            hashed = self._tasks[name].hashes_of(positions, self._model(target), self._setup)
             hashes |= {of_task[at]: hash_of for at, hash_of in zip(positions, hashed, strict=True)}
         return hashes
 
@@ -308,7 +327,7 @@ class LmEvalRunner(Runner):
         self, target: str, items: Sequence[str], hashes: Mapping[str, tuple[str, str]]
     ) -> dict[str, str]:
         """Run and log documents; return why some have no score. They are not logged."""
-        model, places = self._models[target], self._places(items)
+        model, places = self._model(target), self._places(items)
         samples = run_documents(self._tasks, model, places, hashes, self._setup)
         unscored: dict[str, str] = {}
         for task, rows in samples.items():

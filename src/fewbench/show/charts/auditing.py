@@ -79,7 +79,7 @@ def items(numbers: Mapping[str, Any], unit: Unit) -> Any | None:
         {"mean": finite(low + a * wide), "r": finite(bottom + b * tall), "items": n}
         for (a, b), n in sorted(places.items())
     ]
-    kinds_of = {"goes the wrong way": wrong, "leans the wrong way": suspect}
+    kinds_of = {"goes the wrong way": wrong, "agrees least with the others": suspect}
     named = [
         {"item": str(numbers["items"][i]), "mean": finite(means[i]), "r": finite(r[i]),
          "kind": kind}

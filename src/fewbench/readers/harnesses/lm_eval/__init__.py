@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +34,7 @@ SAMPLES = re.compile(
 )
 ENDING = re.compile(rf"_(?P<stamp>{STAMP})\.json$")
 HUB = re.compile(r"(?P<org>.+?)__(?P<model>.+)__(?P<task>leaderboard_.+)")
+INSIDE = re.compile(rb'"samples"\s*:\s*\{\s*"[^"]+"\s*:\s*\[\s*\{')
 NO_RESULTS = (
     "no results file of this run in the folder; the model {!r} is read from the name of the file, "
     "the folder or other runs, and it is not checked whether higher is better"
@@ -206,7 +209,7 @@ class LmEval:
 
     An item is a document, identified by lm-eval's hash of it (computed for versions before 0.4.3),
     so runs of a subset in any order join with whole runs. Also reads the details of the Open LLM
-    Leaderboard v2.
+    Leaderboard v2, and what `simple_evaluate` returns, saved as results*.json.
     """
 
     name = "lm-eval"
@@ -222,65 +225,94 @@ class LmEval:
         folders: dict[Path, _Folder] = {}
         units = []
         for path in files:
-            if _is_samples(path):
+            if _has_samples_inside(path):
+                units.append(LogUnit(path, (path,)))
+            elif _is_samples(path):
                 if path.parent not in folders:
                     folders[path.parent] = _Folder(path.parent)
                 units.append(LogUnit(path, folders[path.parent].beside(path)))
         return units
 
     def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
-        """Return a run for each filter of a samples file."""
-        origin = identify(unit)
-        results, task = origin.results, origin.task
-        delimiter = results.delimiter(task) if results else " "
-        rows = SampleRows(unit.path, delimiter, wants.salvage, wants.key)
-        parts: dict[tuple[str | None, int], Rows] = {}  # by filter, or None and its number
-        met: dict[tuple[str | None, int, str], int] = {}
-        documents, in_context = DocumentCheck(), False
-        for place, where, row, asked in rows:
-            documents.add(row, asked, place)
-            named = filter_of(row, where)
-            if parts and (named is None) != (next(iter(parts))[0] is None):
-                raise ReaderError(f"{where}: some rows name their filter and some do not")
-            document = named, row["doc_id"], "" if named is None else row["doc_hash"]
-            time = met.get(document, 0)
-            if named is not None and time:
-                raise ReaderError(
-                    f"{where}: document {row['doc_id']} has a second row for filter {named!r}",
-                    hint="the file was joined from two; keep one of them",
-                )
-            met[document] = time + 1
-            if time >= max(len(origin.filters), 1):
-                raise ReaderError(
-                    f"{where}: document {row['doc_id']} has a second row; before 0.4.7 lm-eval "
-                    "wrote one per filter, and no results file in the folder names the filters",
-                    hint="add the run's results file, or run it again with lm-eval 0.4.7 or newer",
-                )
-            if (part := parts.get((named, time))) is None:
-                part = parts[named, time] = Rows(unit.path, rows.place_word)
-            metrics = metrics_of(row, where)
-            in_context = in_context or asked.in_context
-            part.append(
-                content_of(row, wants.key, where),
-                {name: row[name] for name in metrics},
-                place,
-                position=row["doc_id"],
-                prompt=prompt_of(row),
-                answer=answer_of(row),
-                choices=asked.choices,
-                options=None if part.options is None else asked.options_of(row, metrics, delimiter),
+        """Return a run for each filter of a samples file, or of each task of saved results."""
+        if unit.beside != (unit.path,):
+            return _runs(unit.path, identify(unit), wants)
+        results = Results.read(unit.path)
+        model, named = model_of_others(unit), ENDING.search(unit.path.name)
+        stamp = named["stamp"] if named else ""
+        return [
+            run
+            for task, rows in results.part("samples").items()
+            for run in _runs(
+                unit.path,
+                LogOrigin(results.model or model, task, stamp, results, results.filters(task)),
+                wants,
+                rows,
             )
-        if not parts:
-            raise empty(unit.path)
-        notes = (*rows.lines.notes, *documents.check(unit.path, rows.place_word))
-        if task == unit.path.stem:
-            notes = (*notes, NO_TASK)
-        runs = []
-        for (named, time), filled in parts.items():
-            listed = named is None and origin.filters
-            name = origin.filters[time] if listed else named
-            runs.append(_run(filled, name, origin, notes, in_context))
-        return runs
+        ]
+
+
+def _runs(
+    path: Path, origin: LogOrigin, wants: Wants, listed: list[Any] | None = None
+) -> list[LogRun]:
+    """Return a run for each filter of a task's rows."""
+    results, task = origin.results, origin.task
+    delimiter = results.delimiter(task) if results else " "
+    rows = SampleRows(path, delimiter, wants.salvage, wants.key, listed)
+    parts: dict[tuple[str | None, int], Rows] = {}  # by filter, or None and its number
+    met: dict[tuple[str | None, int, str], int] = {}
+    documents, in_context = DocumentCheck(), False
+    for place, where, row, asked in rows:
+        documents.add(row, asked, place)
+        named = filter_of(row, where)
+        if parts and (named is None) != (next(iter(parts))[0] is None):
+            raise ReaderError(f"{where}: some rows name their filter and some do not")
+        document = named, row["doc_id"], "" if named is None else row["doc_hash"]
+        time = met.get(document, 0)
+        if named is not None and time:
+            raise ReaderError(
+                f"{where}: document {row['doc_id']} has a second row for filter {named!r}",
+                hint="the file was joined from two; keep one of them",
+            )
+        met[document] = time + 1
+        if time >= max(len(origin.filters), 1):
+            raise ReaderError(
+                f"{where}: document {row['doc_id']} has a second row; before 0.4.7 lm-eval "
+                "wrote one per filter, and no results file in the folder names the filters",
+                hint="add the run's results file, or run it again with lm-eval 0.4.7 or newer",
+            )
+        if (part := parts.get((named, time))) is None:
+            part = parts[named, time] = Rows(path, rows.place_word)
+        metrics = metrics_of(row, where)
+        in_context = in_context or asked.in_context
+        part.append(
+            content_of(row, wants.key, where),
+            {name: row[name] for name in metrics},
+            place,
+            position=row["doc_id"],
+            prompt=prompt_of(row),
+            answer=answer_of(row),
+            choices=asked.choices,
+            options=None if part.options is None else asked.options_of(row, metrics, delimiter),
+        )
+    if not parts:
+        raise empty(path)
+    notes = (*rows.lines.notes, *documents.check(path, rows.place_word))
+    if task == path.stem:
+        notes = (*notes, NO_TASK)
+    runs = []
+    for (named, time), filled in parts.items():
+        name = origin.filters[time] if named is None and origin.filters else named
+        runs.append(_run(filled, name, origin, notes, in_context))
+    return runs
+
+
+def _has_samples_inside(path: Path) -> bool:
+    """Whether results hold the rows too, as a saved return value of `simple_evaluate` does."""
+    if not starts_as_results(path, b"results") or not path.stat().st_size:
+        return False
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        return INSIDE.search(content) is not None
 
 
 def _run(

@@ -101,7 +101,7 @@ _known: dict[tuple[bytes, str], RowStart] = {}
 
 
 class SampleRows:
-    """The rows of a samples file: JSON lines (since 0.4.3), one JSON array, or Parquet.
+    """The rows of a samples file: JSON lines (since 0.4.3), a JSON array, or Parquet; or `listed`.
 
     Models with the same prompts have lines that begin alike. Only the first of them is looked at as
     a whole; the rows of others have no `doc`, `target` and `arguments`. With `key`, a field of the
@@ -109,11 +109,16 @@ class SampleRows:
     """
 
     def __init__(
-        self, path: Path, delimiter: str = " ", salvage: bool = False, key: str | None = None
+        self,
+        path: Path,
+        delimiter: str = " ",
+        salvage: bool = False,
+        key: str | None = None,
+        listed: list[Any] | None = None,
     ) -> None:
-        self.path, self.delimiter, self.key = path, delimiter, key
+        self.path, self.delimiter, self.key, self.listed = path, delimiter, key, listed
         self.lines = JsonLines(path, salvage, self._parsed)
-        self.is_array = re.match(rb"\s*\[\s*[{\]]", head(path)) is not None
+        self.is_array = listed is not None or bool(re.match(rb"\s*\[\s*[{\]]", head(path)))
         self.is_table = path.suffix.lower() == ".parquet"
 
     @property
@@ -133,7 +138,7 @@ class SampleRows:
                 for place, row in parquet_rows(self.path)
             )
         elif self.is_array:
-            data = load_json(self.path)
+            data = load_json(self.path) if self.listed is None else self.listed
             listed = data if isinstance(data, list) else [data]
             rows = enumerate(((row, None) for row in listed), start=1)
         file = f"{self.path}, {self.place_word}"

@@ -1,1 +1,0 @@
-"""Choose tasks that represent all tasks of a benchmark, by what tasks are compared by."""

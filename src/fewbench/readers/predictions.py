@@ -1,0 +1,96 @@
+"""Predictions beside targets in a table: whether they are equal, and what looks like them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+
+import numpy as np
+
+from fewbench._lazy import pandas as pd
+from fewbench._names import counted
+from fewbench.errors import ReaderError
+from fewbench.readers.frames import Columns, load_table, table_columns
+from fewbench.readers.table_hints import USUAL
+from fewbench.readers.values import BOOLEANS, as_number
+from fewbench.scores.build import require_columns
+from fewbench.scores.cell_words import TRUTHS, CellWords
+
+SCORE = "(score)"
+"""Column of scores that a table does not have itself."""
+TARGETS = {
+    *("target", "targets", "gold", "label", "reference", "expected", "expected_output", "truth"),
+    *("answer", "correct_answer", "ground_truth", "gold_answer", "reference_answer"),
+}
+"""Usual names of columns of right answers."""
+
+
+def compared(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Columns, str]":
+    """Return the rows with a score: whether a prediction equals its target; and how it was found.
+
+    Equal are the same texts, up to white space at their ends, and the same numbers. Loosely equal
+    are also texts that differ in case, punctuation and white space.
+    """
+    require_columns(frame, [str(columns.score), str(columns.target)])
+    pairs = frame[[columns.score, columns.target]].astype(object)
+    empty = pairs.isna() | (pairs.map(str).apply(lambda texts: texts.str.strip()) == "")
+    if (lacking := empty[columns.target]).any():
+        raise ReaderError(
+            f"column {columns.target!r} is empty in {counted(int(lacking.sum()), 'row')}, first at "
+            f"row {int(lacking.argmax()) + 1}",
+            hint="fill in the right answers, or delete rows that are no items",
+        )
+    codes, distinct = pd.factorize(pd.MultiIndex.from_frame(pairs.astype(str)))
+    loose = columns.match == "loose"
+    equal = np.array([_is_equal(said, right, loose) for said, right in distinct], dtype=bool)
+    scores = np.where(empty[columns.score], np.nan, equal[codes].astype(np.float64))
+    how = f"a score is whether {columns.score!r} equals {columns.target!r}"
+    how += " but for case, punctuation and white space" if loose else ", as text or number"
+    how += f": {int(np.nansum(scores)):,} of {counted(int((~np.isnan(scores)).sum()), 'answer')}"
+    how += "" if loose else " (--match loose ignores case, punctuation and white space)"
+    return frame.assign(**{SCORE: scores}), replace(columns, score=SCORE), how
+
+
+def _is_equal(prediction: str, target: str, loose: bool) -> bool:
+    pair = prediction.strip(), target.strip()
+    if pair[0] == pair[1]:
+        return True
+    numbers = [None if text in BOOLEANS else as_number(text) for text in pair]
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    plain = [re.sub(r"[\W_]+", " ", text).strip().casefold() for text in pair]
+    return loose and plain[0] == plain[1] != ""
+
+
+def target_of(sources: Sequence[Path], columns: Columns) -> str | None:
+    """Return the first column with a usual name of right answers."""
+    every = (name for source in sources for name in table_columns(source, columns.named))
+    return next((name for name in every if name.lower() in TARGETS and name != columns.score), None)
+
+
+def refuse_predictions(
+    sources: Sequence[Path], frame: "pd.DataFrame", columns: Columns, words: CellWords
+) -> None:
+    """Raise ReaderError if texts True and False stand beside a column of targets."""
+    cells = frame[columns.score].dropna()
+    is_bool = pd.api.types.is_bool_dtype(cells)
+    if pd.api.types.is_numeric_dtype(cells) and not is_bool:
+        return
+    are_texts = is_bool or all(text.lower() in TRUTHS for text in cells.map(str).unique())
+    if cells.empty or not are_texts or words.right or words.wrong:
+        return
+    target = target_of(sources, columns)
+    if target is None or str(columns.score).rpartition(".")[2].lower() in USUAL["score"]:
+        return
+    if is_bool or not isinstance(cells.iloc[0], str):
+        source = next(path for path in sources if target in table_columns(path, columns.named))
+        beside = load_table(source, [], replace(Columns(), score=target), words)[target]
+        if source.suffix.lower() not in (".csv", ".tsv") or not pd.api.types.is_bool_dtype(beside):
+            return  # truth values, and what is right is no such one
+    raise ReaderError(
+        f"column {columns.score!r} holds True and False beside the column {target!r}: these look "
+        "like answers, not like scores",
+        hint=f"add --target {quote(target)} to compare them; if they are scores, say so: --right "
+        "True,true --wrong False,false",
+    )

@@ -1,0 +1,1 @@
+"""Log formats of harnesses, and public tables of single sites, for fewbench."""

@@ -1,0 +1,1 @@
+"""Published systems, a folder each: their methods, algorithms and commands, for fewbench."""

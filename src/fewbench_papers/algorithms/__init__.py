@@ -1,0 +1,1 @@
+"""Numerical engines that several published systems share, on plain arrays."""

@@ -1,0 +1,1 @@
+"""Two-Stage Collaborative Filtering (2025): items in rounds, by similar source models."""

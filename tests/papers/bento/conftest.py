@@ -1,0 +1,1 @@
+from ...show.conftest import balanced, body, look  # noqa: F401
