@@ -101,6 +101,8 @@ def joined():
         (joined, "fewbench", 10),
         pytest.param(joined, "fewbench-static", 20, marks=pytest.mark.slow),
         pytest.param(simulated, "fewbench", 40, marks=pytest.mark.slow),
+        # Of some targets more than half of the items are a sample.
+        pytest.param(of_families, "fewbench", 100, marks=pytest.mark.slow),
     ],
 )
 def test_the_page_gives_the_numbers_of_the_program(reference, table, method, n):
