@@ -199,7 +199,7 @@ def page(rows):
             f"| {stop['setting']} | {stop['stopped']:.2f} | {stop['right']:.3f} | "
             f"{100 * stop['share']:.1f} | {stop['bias']:+.2f} ± {stop['±']:.2f} | "
             f"{stop['covered']:.2f} | {stop['bias at 5 %']:+.2f} ± {stop['± 5']:.2f} | "
-            f"{stop['covered at 5 %']:.2f} |".replace("nan", "–")
+            f"{stop['covered at 5 %']:.2f} |".replace("+nan ± nan", "–").replace("nan", "–")
         )
     return "\n".join(text) + "\n"
 

@@ -14,6 +14,7 @@ OTHERS = {
     *("--max-samples", "--epochs", "--max-connections", "--retry-on-error", "--model-base-url"),
     *("--no-log-samples", "--detach", "--log-dir", "--nthreads", "--head", "--address"),
     *("--max-retries", "--max-tokens", "--attempt-timeout", "--api-key", "--model-cost-config"),
+    "--prompt",  # of a program in an example
 }
 
 

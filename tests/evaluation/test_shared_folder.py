@@ -134,6 +134,8 @@ def test_a_target_on_the_items_of_a_far_weaker_one_is_as_sure_as_on_random_ones(
         while items := evaluation.ask(targets=[name]).get(name):
             evaluation.tell(name, {item: answers[name][position[item]] for item in items})
     estimate = evaluation.estimate(targets=["strong"])["strong"]
-    assert estimate.interval.low < table.full_scores()[order[target]] < estimate.interval.high
-    assert estimate.interval.high - estimate.interval.low < 2 * estimate.random.half_width
+    error = estimate.score - table.full_scores()[order[target]]
+    half = (estimate.interval.high - estimate.interval.low) / 2
+    assert abs(error) < 1.2 * half  # one target of a table: 95% in place of 90%
+    assert half < estimate.random.half_width
     assert not estimate.warnings

@@ -91,7 +91,8 @@ def options_of(
             group = next(
                 member for member in (*get_args(hints[name]), hints[name]) if member is not NoneType
             )
-            inner, own = {*groups} - {name}, {*hidden, *inspect.signature(function).parameters}
+            inner = {*groups} - {name}
+            own = {*hidden, *inspect.signature(function).parameters} - {*groups}
             more, fields = options_of(
                 group, own, read=read, read_as=read_as, flags=flags, groups=inner
             )

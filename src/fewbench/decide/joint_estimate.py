@@ -256,10 +256,10 @@ def _scores(one: Operand, other: Operand) -> tuple[Score, Score]:
 
 
 def _is_random(score: Uncertainty) -> bool:
-    """Whether the answers are a simple random sample."""
-    return (
-        score.sample is not None and not np.ptp(score.sample.chances) and score.kind != "held-out"
-    )
+    """Whether the answers are a simple random sample of all items."""
+    # What the known model has on items that are open for the other says nothing of these.
+    is_even = score.sample is not None and not np.ptp(score.sample.chances)
+    return is_even and score.kind != "held-out" and not score.open
 
 
 def _in_common(one: Operand, other: Operand) -> CommonAnswers:

@@ -120,7 +120,7 @@ def no_columns_named(source: Path, named: Columns) -> ReaderError:
             f"long table: {item} {score} {model}{by_file}; wide table: {model} (one row per model) "
             f"or {item} --transposed (one row per item)"
         )
-        if "item" not in usual:
+        if not {"item", "id"} & {*columns}:
             hint += "; a file of items, which has no scores, needs a column id"
     return ReaderError(
         f"{source}: {which} columns named; its columns are {some(columns, most=8)}"

@@ -234,10 +234,13 @@ def settle(
     model, n = first.model, len(asked)
     if first.draws:
         latest = first.draws[-1]
+        pool = model.pool(len(latest.before))
         begins = (
             latest.sample is None  # drawn when the scores were others: it has no next item
             or (model.is_sampled and not model.is_flat and len(first.draws) == 1 and n >= PILOT)
-        ) or (n - len(latest.before) > model.pool(len(latest.before)) // 2)
+            # Half of the candidates are drawn, and there are more by now.
+            or (n - len(latest.before) > pool // 2 and model.pool(n) > pool)
+        )
     else:
         begins = model.is_sampled
         if not begins and n >= max(PILOT, 2 * first.checked):  # after 10, 20, 40 ... answers
