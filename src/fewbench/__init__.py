@@ -11,7 +11,7 @@ Commands and functions mirror each other:
   track: `track`, `add_checkpoint`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 
-CONTRIBUTING.md lists the other modules that users import from; the rest is internal.
+docs/stability.md lists the other modules that users import from; the rest is internal.
 """
 
 from importlib import import_module

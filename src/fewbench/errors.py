@@ -1,23 +1,28 @@
-"""What fewbench raises, and the category of its warnings.
+"""The errors that fewbench raises, and the category of its warnings.
 
 FewbenchError
-├── ScoresError        a score table that cannot be used as it stands
-│   ├── ColumnError    a column of scores with values that are not numbers
-│   ├── RangeError     scores outside the stated range
-│   └── RepeatedError  several scores of a model and item
-├── ReaderError        a file that cannot be read, or not in the requested way
-├── FieldError         an argument of a record, such as a limit of Stop, that does not fit
-├── MethodError        an unknown method, a wrong setting, a budget that does not fit
-├── AnswersError       a target's answers that do not fit the requested items
-├── EvaluationError    an evaluation folder that cannot be opened or continued
-├── StudyError         a comparison that cannot be made (splits, repeats, targets)
-├── TransferError      transferability that cannot be measured, or a measurement not continued
-├── ModelError         a language model that cannot be reached or cannot do what is required
-├── PublicError        public results that cannot be fetched, or not as asked
-├── PackError          a pack that cannot be made, or does not contain what is needed
-├── ClusterError       a cluster that cannot be reached, was lost, or cannot do the work
-├── MissingExtraError  an optional part that is not installed
-└── MissingFileError   a file of scores, results or a pack that is not there; a FileNotFoundError
+├── ScoresError           a score table that cannot be used as it stands
+│   ├── ColumnError       a column of scores with values that are not numbers
+│   ├── RangeError        scores outside the stated range
+│   ├── RepeatedError     several scores of a model and item
+│   └── MissingFileError  a file of scores, results or a pack that is not there; also a
+│                         ReaderError, a PackError and a FileNotFoundError
+├── ReaderError           a file that cannot be read, or not in the requested way
+├── FieldError            an argument of a record, such as a limit of Stop, that does not fit
+├── MethodError           an unknown method, a wrong setting, a budget that does not fit
+├── AnswersError          a target's answers that do not fit the requested items
+├── EvaluationError       an evaluation folder that cannot be opened or continued
+├── RunError              a run of a model on chosen items that cannot start or resume
+├── StudyError            a comparison that cannot be made (splits, repeats, targets)
+├── TransferError         transferability that cannot be measured, or a measurement not continued
+├── ModelError            a language model that cannot be reached or cannot do what is required
+├── PublicError           public results that cannot be fetched, or not as requested
+├── PackError             a pack that cannot be made, or does not contain what is needed
+├── ClusterError          a cluster that cannot be reached, was lost, or cannot do the work
+└── MissingExtraError     an optional part that is not installed
+
+UserWarning
+└── EstimateWarning       a reason to doubt an estimate or a decision
 
 An option of fewbench that a message names is an argument of the function: --next-items 50 is
 next_items=50.

@@ -257,7 +257,7 @@ def _scores(one: Operand, other: Operand) -> tuple[Score, Score]:
 
 def _is_random(score: Uncertainty) -> bool:
     """Whether the answers are a simple random sample of all items."""
-    # What the known model has on items that are open for the other says nothing of these.
+    # The known model's answers to items that are open for the other do not help with these.
     is_even = score.sample is not None and not np.ptp(score.sample.chances)
     return is_even and score.kind != "held-out" and not score.open
 
