@@ -4,8 +4,6 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from fewbench import _plugins
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/stability.md").read_text(encoding="utf-8")
 
