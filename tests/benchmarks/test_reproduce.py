@@ -408,7 +408,10 @@ def tiny(folder):
     from papers.public import OWN, PUBLIC
 
     files = {Path(f"{name}.parquet") for name in PUBLIC} | set(map(Path, OWN))
-    files |= {Path(f"{name}.parquet") for name in ("llmub_mmlu", "openllm2_math_musr", "mmlu_text")}
+    files |= {
+        Path(f"{name}.parquet")
+        for name in ("llmub_mmlu", "openllm2_math_musr", "mmlu_text", "arc_153")
+    }
     for file in sorted(files):
         scores = simulate(60, 120, n_tasks=4, options=4)
         texts = [f"question {at % 7} on subject {at % 11}" for at in range(scores.n_items)]
