@@ -91,7 +91,7 @@ def test_answers_of_one_model_in_several_files_are_repeated_answers(tmp_path):
         path.write_text(json.dumps({"llm": "a", "id": "q", "ok": n}))
     columns = Columns("llm", "id", "ok")
     with pytest.raises(
-        ScoresError, match=r"2 files.*1 row repeats a cell, 1 of them with another score"
+        ScoresError, match=r"2 files.*1 row repeats a cell, 1 of them with a different score"
     ):
         import_results(paths, columns=columns)
     scores = import_results(paths, columns=columns, trials="mean").scores

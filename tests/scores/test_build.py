@@ -130,7 +130,7 @@ def test_from_long_says_which_cell_is_there_twice():
     with pytest.raises(ScoresError, match=says):
         from_long(twice, **NAMES)
     other = twice.assign(ok=[*twice["ok"].iloc[:-1], 1 - twice["ok"].iloc[-1]])
-    with pytest.raises(ScoresError, match="1 row repeats a cell, 1 of them with another score"):
+    with pytest.raises(ScoresError, match="1 row repeats a cell, 1 of them with a different score"):
         from_long(other, **NAMES)
     with pytest.raises(ScoresError, match="no rows"):
         from_long(LONG.iloc[:0], **NAMES)

@@ -82,7 +82,7 @@ def test_one_answer_more_has_no_variance_of_pass_at_k() -> None:
         (
             lambda t: t,
             None,
-            "81 rows repeat a cell, .* of them with another score.*--trials mean, pass@K",
+            "81 rows repeat a cell, .* of them with a different score.*--trials mean, pass@K",
         ),
         (lambda t: t.assign(score=1), None, "the same score.*delete the repeated rows; or"),
         (lambda t: t, "pass@5", "pass@5 needs 5 answers.*27 items have fewer, the fewest 4"),

@@ -161,7 +161,7 @@ class BestPlanner:
         search, scores = self.search, evaluation.scores
         if scores.cohort_of.any():
             raise EvaluationError(
-                "the benchmark was extended since the run began, and the items so far are no "
+                "the benchmark was extended since the run began, so the items so far are not a "
                 "random sample of all",
                 hint="use another folder (-o, in Python folder=), with all items from the start",
             )
@@ -492,7 +492,8 @@ def best(
     >>> models = {name: dict(zip(table.item_ids, row)).get
     ...           for name, row in zip(table.model_ids, table.values)}
     >>> found = best(table.benchmark, models, budget=900, margin=0.02)
-    >>> found.is_settled, found.winners[0] in table.model_ids[table.full_scores().argsort()[-2:]]
+    >>> two_best = [table.model_ids[at] for at in table.full_scores().argsort()[-2:]]
+    >>> found.is_settled, found.winners[0] in two_best
     (True, True)
     """
     from fewbench.runners.driving import run_with

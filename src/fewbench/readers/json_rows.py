@@ -139,7 +139,7 @@ def find_rows(data: Any, names: Sequence[str] = ()) -> tuple[list[Row], str]:
         how.append(f"{counted(len(rows), 'row')} in objects")
         how += [f"column {name!r} is their key ({some(_distinct(rows, name))})" for name in several]
     if left:
-        what = counted(len(left), "other object is no row", "other objects are no rows")
+        what = counted(len(left), "other object is not a row", "other objects are not rows")
         how.append(f"{what} (with {some(dict.fromkeys(key for row in left for key in row))})")
     return rows, "; ".join(how)
 
@@ -161,7 +161,7 @@ def flat(row: Row) -> Row:
 
 
 def value_at(row: Row, name: str) -> Any:
-    """Return the value of a column, which may stand within objects: OBJECT.NAME; None if absent."""
+    """Return the value of a column, which may stand within objects: OBJECT.NAME, or None."""
     if name in row:
         return row[name]
     end = name.find(".")

@@ -39,7 +39,7 @@ def compared(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Co
         raise ReaderError(
             f"column {columns.target!r} is empty in {counted(int(lacking.sum()), 'row')}, first at "
             f"row {int(lacking.argmax()) + 1}",
-            hint="fill in the right answers, or delete rows that are no items",
+            hint="fill in the right answers, or delete rows that are not items",
         )
     codes, distinct = pd.factorize(pd.MultiIndex.from_frame(pairs.astype(str)))
     loose = columns.match == "loose"
@@ -87,10 +87,10 @@ def refuse_predictions(
         source = next(path for path in sources if target in table_columns(path, columns.named))
         beside = load_table(source, [], replace(Columns(), score=target), words)[target]
         if source.suffix.lower() not in (".csv", ".tsv") or not pd.api.types.is_bool_dtype(beside):
-            return  # truth values, and what is right is no such one
+            return  # truth values, and what is right is not one
     raise ReaderError(
         f"column {columns.score!r} holds True and False beside the column {target!r}: these look "
         "like answers, not like scores",
-        hint=f"add --target {quote(target)} to compare them; if they are scores, say so: --right "
+        hint=f"add --target {quote(target)} to compare them; if they are scores, name both: --right "
         "True,true --wrong False,false",
     )

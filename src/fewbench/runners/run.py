@@ -623,7 +623,7 @@ class Run:
                 reused.append(f"{goes_on}: if this is another model, name it in targets")
             elif "program" in facts:  # is known; the weights that it reads may not be
                 self.note(
-                    [f"{goes_on}: if the program now runs another model, give it another name (-t)"]
+                    [f"{goes_on}: if the program now runs another model, give it a different name (-t)"]
                 )
         return reused
 

@@ -172,7 +172,7 @@ def _refuse_repeated(table: "pd.DataFrame", cell: IntArray, named: tuple[str, st
     first = table.iloc[int(np.flatnonzero(twice)[0])]
     raise RepeatedError(
         f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell"
-        f"{f', {others:,} of them with another score' if others else ' with the same score'}, "
+        f"{f', {others:,} of them with a different score' if others else ' with the same score'}, "
         f"first: model {str(first[model])!r}, item {str(first[item])!r}",
         hint=TRIALS_HINT if others else f"delete the repeated rows; or, {TRIALS_HINT}",
     )
