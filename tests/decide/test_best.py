@@ -134,6 +134,15 @@ def test_what_is_not_possible_is_refused():
         fewbench.best(TABLE.benchmark, {BEST: models[BEST]}, 100)
 
 
+def test_a_run_of_a_smaller_benchmark_does_not_go_on(tmp_path):
+    """Of new items a smaller share would have run, and the score is theirs as well."""
+    models, few = models_of(TABLE), TABLE.take(items=range(TABLE.n_items // 2))
+    fewbench.best(few.benchmark, models, 40, folder=tmp_path)
+    fewbench.extend(tmp_path, TABLE.benchmark)
+    with pytest.raises(FewbenchError, match="extended"):
+        fewbench.best(TABLE.benchmark, models, 400, folder=tmp_path)
+
+
 @pytest.mark.parametrize("concentration", [0.6, 0.12])
 def test_models_that_are_equal_do_not_look_better_than_they_are(concentration):
     """At so many answers, the highest mean of 20 equal models is 6 to 8 points too high."""

@@ -33,7 +33,8 @@ class Outlook:
 
     The models whose scores are near that of the best vary about their mean by as much as their
     scores vary beyond their errors (REML); each score is drawn towards the mean by as much as it is
-    imprecise. If the scores vary no more than by their errors, all models are expected alike.
+    imprecise, and the mean towards the precise ones. If the scores vary no more than by their
+    errors, all models are expected alike.
 
     Attributes
     ----------
@@ -50,7 +51,13 @@ class Outlook:
     gains: FloatArray
 
     @classmethod
-    def of(cls, scores: FloatArray, errors: FloatArray, top: int = 1) -> "Outlook":
+    def of(
+        cls,
+        scores: FloatArray,
+        errors: FloatArray,
+        top: int = 1,
+        own: FloatArray | None = None,
+    ) -> "Outlook":
         """Return what is expected of scores whose differences have these standard errors.
 
         Parameters
@@ -60,6 +67,9 @@ class Outlook:
             Infinite if unknown.
         top : int
             Scores are near if they are less than `FAR` standard errors from this highest one.
+        own : ndarray, shape (targets,), optional
+            Standard errors of the scores themselves (default: the mean of the near scores is
+            known). Errors of differences do not say how far the mean of all is off.
 
         Examples
         --------
@@ -68,6 +78,13 @@ class Outlook:
         [0.51, 0.51, 0.51]
         >>> Outlook.of(np.array([0.6, 0.55, 0.5]), errors).scores.round(3).tolist()
         [0.591, 0.55, 0.509]
+
+        A low score that is imprecise hardly lowers what is expected of a precise one:
+
+        >>> own = np.array([0.01, 0.1])
+        >>> errors = np.hypot(own[:, None], own) * (1 - np.eye(2))
+        >>> Outlook.of(np.array([0.8, 0.7]), errors, own=own).scores.round(3).tolist()
+        [0.799, 0.799]
         """
         distribution, n = Errors.from_matrix(errors), len(scores)
         last = int(np.argsort(-scores, kind="stable")[top - 1])
@@ -84,10 +101,16 @@ class Outlook:
         spread = spreads[ties.argmin((np.log(variances) + seen**2 / variances).sum(axis=1))]
         kept = spread / (spread + sizes)
         by_luck = axes @ ((1 - kept) * seen)
+        is_known = np.isfinite(errors[among]).all(axis=1)
+        level = 0.0
+        if own is not None and is_known.all():  # what the differences tell of the mean's error
+            with_mean = (own[near] ** 2 - (errors[among] ** 2).mean(axis=1)) / 2
+            level = float((with_mean @ axes) @ (seen / (spread + sizes)))
         expected, gains, turn = scores.copy(), np.zeros(n), np.eye(n)
-        expected[near] -= by_luck
+        expected[near] -= by_luck + level
         unsure = 2 / max(len(near) - 3, 1) * by_luck**2
-        gains[near] = np.maximum(axes**2 @ (sizes * (1 - kept)) - unsure, 0.0)
+        gained = np.maximum(axes**2 @ (sizes * (1 - kept)) - unsure, 0.0)
+        gains[near] = np.where(is_known, gained, 0.0)  # an unknown error gains nothing
         turn[among] -= (axes * (1 - np.sqrt(kept))) @ axes.T
         return cls(expected, distribution.root @ turn, gains)
 

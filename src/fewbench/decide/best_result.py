@@ -219,6 +219,8 @@ class BestResult(Shown, Frozen):
         notes = [
             "Score: what is expected of the model. The highest scores are partly luck, and are "
             "drawn towards the others.",
+            f"{head[4][0]}: at this point alone. The probability in the first line is lower, as "
+            "the run was looked at after every round.",
             "Dropped after: the answers of all models after which it ran no further item.",
         ]
         return Section("models", "Models", notes, tables=[Table("Models", head, rows, "a model")])

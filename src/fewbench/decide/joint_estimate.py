@@ -84,6 +84,11 @@ class JointEstimate:
         is_estimated = np.array([side.evaluation is not None for side in self.sides])
         return is_estimated | (self.items_run(column) >= (1 - MOST_MISSING) * n_items)
 
+    def is_open(self, at: int) -> bool:
+        """Return whether nothing is known about a part of a model's full score."""
+        score = self.sides[at].score
+        return isinstance(score, Uncertainty) and score.open > 0
+
     def interval(self, at: int, level: float, column: int = 0) -> tuple[float, float] | None:
         """Return the interval of a score by itself, or None if nothing is known about the task."""
         side, score = self.sides[at], self.sides[at].part(column)

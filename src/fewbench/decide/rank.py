@@ -145,6 +145,7 @@ def rank(
     more = {}
     if next_items is not None and not is_settled:
         more = _next_items(sides, of_items, top, next_items, scores)
+        next_targets = tuple(more) if is_decidable else ()
     for side in sides if ask else ():
         ask_items([side], more.get(side.name, ()))
     return Ranking(

@@ -1,6 +1,6 @@
 """The order of several scores: ranks with ranges, ties, which may be the best, and P(best)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +29,8 @@ class Standings:
     errors, p_values : ndarray, shape (models, models)
         Standard errors of the differences, infinite if unknown, and two-sided p values, each by
         itself.
+    is_open : ndarray of bool, shape (models,)
+        Whether nothing is known about a part of the full score.
     level : float
     """
 
@@ -38,6 +40,7 @@ class Standings:
     items_run: IntArray
     errors: FloatArray
     p_values: FloatArray
+    is_open: BoolArray
     level: float
 
     @classmethod
@@ -55,6 +58,7 @@ class Standings:
             joint.items_run(column)[order],
             errors[pairs],
             p_values[pairs],
+            np.array([joint.is_open(at) for at in order]),
             level,
         )
 
@@ -70,8 +74,15 @@ class Standings:
 
     def chosen(self, scale: Scale, at: int = 0) -> Foremost:
         """Return what is expected of the first model, or this one, chosen for its score."""
-        outlook, ends = Outlook.of(self.estimates, self.errors), self.intervals[at]
+        from scipy.special import ndtri
+
+        ends = self.intervals[at]
         assert ends is not None  # a full score is never unknown
+        widths = [high - low for low, high in filter(None, self.intervals)]
+        own = np.array(widths) / (2 * ndtri(0.5 + self.level / 2))
+        outlook = Outlook.of(self.estimates, self.errors, own=own)
+        # What is open may be anything: that models are alike does not narrow it.
+        outlook = replace(outlook, gains=np.where(self.is_open, 0.0, outlook.gains))
         score = float(self.estimates[at])
         found = outlook.scores[at], *outlook.interval(at, score, ends, self.level)
         return Foremost.of(self.names[at], found, scale)

@@ -622,7 +622,8 @@ class Run:
             if not names_model(facts):
                 reused.append(f"{goes_on}: if this is another model, name it in targets")
             elif "program" in facts:  # is known; the weights that it reads may not be
-                self.note([f"{goes_on}: if the program now runs another model, name it (-t)"])
+                now_runs = "if the program now runs another model, give it a different name (-t)"
+                self.note([f"{goes_on}: {now_runs}"])
         return reused
 
     def _note_narrow(self, targets: Sequence[str]) -> None:
