@@ -91,6 +91,6 @@ def refuse_predictions(
     raise ReaderError(
         f"column {columns.score!r} holds True and False beside the column {target!r}: these look "
         "like answers, not like scores",
-        hint=f"add --target {quote(target)} to compare them; if they are scores, name both: --right "
-        "True,true --wrong False,false",
+        hint=f"add --target {quote(target)} to compare them; if they are scores, name both: "
+        "--right True,true --wrong False,false",
     )
