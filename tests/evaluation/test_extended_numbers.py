@@ -153,3 +153,36 @@ def test_a_target_that_joins_has_the_chances_of_the_one_that_it_follows(table, t
     again = Evaluation.open(tmp_path / "run").estimate(warn=False)
     assert again["second"].score == pytest.approx(score, abs=1e-6)
     assert again[NAME].score == pytest.approx(score, abs=1e-6), "the same answers to the same items"
+
+
+def test_an_extension_goes_on_from_all_items_of_a_random_sample(table, tmp_path):
+    evaluation = finished(begun(table, tmp_path / "run", "random"), table)
+    others = np.setdiff1d(OLD, evaluation.scores.positions(evaluation.subset.items))
+    evaluation.ask_more({NAME: table.item_ids[others[:50]].tolist()})
+    finished(evaluation, table)
+    assert extend(tmp_path / "run", table.benchmark).asked == {NAME: 30}  # 90 of 150 ran
+    evaluation = finished(Evaluation.open(tmp_path / "run"), table)
+    found = evaluation.estimate(warn=False)[NAME]
+    assert found.score == pytest.approx(evaluation.record.answers(NAME).scores[0].mean(), abs=1e-9)
+
+
+def test_answers_outside_an_uneven_sample_are_named(table, tmp_path):
+    finished(begun(table, tmp_path / "run", "random"), table)
+    extend(tmp_path / "run", table.take(items=np.arange(155)).benchmark)
+    evaluation = finished(Evaluation.open(tmp_path / "run"), table)
+    before = evaluation.estimate(warn=False)[NAME]
+    others = np.setdiff1d(OLD, evaluation.scores.positions(evaluation.subset.items))
+    evaluation.ask_more({NAME: table.item_ids[others[:3]].tolist()})
+    found = finished(evaluation, table).estimate(warn=False)[NAME]
+    assert found.score == pytest.approx(before.score)
+    assert len(found.warnings) == len(before.warnings) + 1
+
+
+def test_an_extension_of_unequal_random_samples_is_refused(table, tmp_path):
+    evaluation = finished(begun(table, tmp_path / "run", "random"), table)
+    evaluation.follow("other")
+    finished(evaluation, table)
+    others = np.setdiff1d(OLD, evaluation.scores.positions(evaluation.subset.items))
+    evaluation.ask_more({NAME: table.item_ids[others[:50]].tolist()})
+    with pytest.raises(EvaluationError, match="different numbers of further items"):
+        extend(tmp_path / "run", table.benchmark)

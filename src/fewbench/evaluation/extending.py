@@ -225,7 +225,7 @@ def _drawn(
     for target in record.targets:
         asked = record.asked(target)
         if isinstance(method, StaticMethod) and len(new):
-            drawings = _of_subset(evaluation.subset, evaluation.scores)
+            drawings = _of_subset(_grown(evaluation), evaluation.scores)
         elif not len(asked) or not len(new):
             continue
         else:
@@ -259,6 +259,34 @@ def _drawn(
     return found
 
 
+def _grown(evaluation: Evaluation) -> Subset | None:
+    """Return the subset of a static method, with further items of a plain random sample.
+
+    EvaluationError if some targets ran more of them than others: the chances with which the items
+    were drawn are those of all targets.
+    """
+    subset, record, scores = evaluation.subset, evaluation.record, evaluation.scores
+    method = evaluation.method
+    if subset is None or subset.weights is not None or not method.plain_sampling:
+        return subset
+    chosen = scores.positions(subset.items)
+    asked = [record.asked(name) for name in record.targets]
+    ran = [np.union1d(items, chosen) for items in asked if len(items)] or [chosen]
+    if any(not np.array_equal(items, ran[0]) for items in ran):
+        raise EvaluationError(
+            "its targets ran different numbers of further items of the random sample, so no share "
+            "of the new items fits all of them",
+            hint="ask for as many items of each target first, or start an evaluation of the larger "
+            "benchmark",
+        )
+    more = np.setdiff1d(ran[0], chosen)
+    if not len(more):
+        return subset
+    items = (*subset.items, *scores.item_ids[more].tolist())
+    chances = (len(items) / scores.n_items,) * len(items)
+    return subset.model_copy(update={"items": items, "chances": chances})
+
+
 def _of_subset(subset: Subset | None, scores: Scores) -> tuple[Drawing, ...]:
     """Return how the items of a static method were drawn; EvaluationError if it chose them."""
     if subset is None or subset.chances is None or not subset.is_sample:
@@ -284,7 +312,7 @@ def _with_items(
     evaluation: Evaluation, table: Scores, drawn: Sequence[tuple[IntArray, Drawing | None]]
 ) -> Subset | None:
     """Return the subset of a static method with the new items, all by their chances."""
-    subset = evaluation.subset
+    subset = _grown(evaluation) if drawn else evaluation.subset
     if subset is None or not drawn:
         return subset
     places, drawing = drawn[0]

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fewbench._names import counted
 from fewbench._types import IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import (
@@ -170,7 +171,21 @@ class StaticSession(Session):
             )
             parts.append(self._fit(places).predict(together, tasks=tasks))
         whole = joined(parts, list(alike.values()))
-        return replace(whole, notes=tuple(dict.fromkeys((*self.subset.notes, *whole.notes))))
+        notes = (*self.subset.notes, *whole.notes, *self._left_out(targets))
+        return replace(whole, notes=tuple(dict.fromkeys(notes)))
+
+    def _left_out(self, targets: Sequence[str]) -> list[str]:
+        """Say how many answers are to items that the method did not choose."""
+        notes = []
+        for name in targets:
+            is_other = np.isfinite(self.record.scores(name))
+            is_other[self._sample] = False
+            if n := int(is_other.sum()):
+                notes.append(
+                    f"{counted(n, 'answer')} of {name} {'is' if n == 1 else 'are'} to items that "
+                    "the method did not choose, and count for nothing in the estimate"
+                )
+        return notes
 
     def _fit(self, places: tuple[int, ...]) -> FittedPredictor:
         if places not in self._fitted:
