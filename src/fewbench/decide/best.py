@@ -190,9 +190,9 @@ class BestPlanner:
         """Return what is known now."""
         search, record, scores = self.search, evaluation.record, evaluation.scores
         run = np.array([len(record.asked(name)) for name in search.targets])
-        is_same = self.evaluation is evaluation and self._look is not None
-        if is_same and self._look is not None and (self._look.run == run).all():
-            return self._look
+        latest = self._look
+        if latest is not None and self.evaluation is evaluation and (latest.run == run).all():
+            return latest
         for name in search.targets:
             if not len(record.answered(name)):
                 raise EvaluationError(

@@ -116,12 +116,13 @@ def extend(
             pass  # takes up what they added
         table, notes = _together(evaluation, items, str(folder), accept=accept_differences)
         new = np.arange(evaluation.scores.n_items, table.n_items)
-        drawn = _drawn(evaluation, table, new)
+        chosen = _grown(evaluation) if len(new) else evaluation.subset
+        drawn = _drawn(evaluation, chosen, table, new)
         record = evaluation.record
         asked = {
             name: len(places) for name, (places, _) in drawn.items() if len(record.asked(name))
         }
-        subset = _with_items(evaluation, table, [*drawn.values()])
+        subset = _with_items(chosen, table, [*drawn.values()])
         provenance, settings = evaluation.provenance, evaluation._choosing.settings
         start = carried(provenance, subset, settings, table)
         try:
@@ -215,7 +216,7 @@ def _weights(own: Scores, given: Scores) -> "pd.Series[float] | None":
 
 
 def _drawn(
-    evaluation: Evaluation, table: Scores, new: IntArray
+    evaluation: Evaluation, subset: Subset | None, table: Scores, new: IntArray
 ) -> dict[str, tuple[IntArray, Drawing | None]]:
     """Return each target's additional items, and how all its items are then drawn, if they are."""
     method, record = evaluation.method, evaluation.record
@@ -225,7 +226,7 @@ def _drawn(
     for target in record.targets:
         asked = record.asked(target)
         if isinstance(method, StaticMethod) and len(new):
-            drawings = _of_subset(_grown(evaluation), evaluation.scores)
+            drawings = _of_subset(subset, evaluation.scores)
         elif not len(asked) or not len(new):
             continue
         else:
@@ -309,10 +310,9 @@ def _can_draw(evaluation: Evaluation) -> None:
 
 
 def _with_items(
-    evaluation: Evaluation, table: Scores, drawn: Sequence[tuple[IntArray, Drawing | None]]
+    subset: Subset | None, table: Scores, drawn: Sequence[tuple[IntArray, Drawing | None]]
 ) -> Subset | None:
     """Return the subset of a static method with the new items, all by their chances."""
-    subset = _grown(evaluation) if drawn else evaluation.subset
     if subset is None or not drawn:
         return subset
     places, drawing = drawn[0]
