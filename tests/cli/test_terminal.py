@@ -15,7 +15,7 @@ from replying import Replying, serving
 import fewbench
 from fewbench._text import keep_secrets, masked, masked_arguments
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.journal import Ran
+from fewbench.evaluation.entries import Ran
 from fewbench.runners.batches import check_facts, masked_facts
 from fewbench.testing import simulate
 

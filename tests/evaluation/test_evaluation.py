@@ -149,7 +149,7 @@ def test_what_cannot_be_told(sources, tmp_path, target, told, error, says):
     assert says in str(caught.value)
     assert evaluation.ask() == {"model-13": asked, "model-14": asked}, "half of it was taken"
     lines = (tmp_path / "answers.jsonl").read_text().splitlines()
-    assert [set(json.loads(line)) for line in lines] == [{"targets", "items", "crc32"}]
+    assert [set(json.loads(line)) for line in lines] == [{"kind", "targets", "items", "crc32"}]
 
 
 def test_an_answer_told_twice_must_be_the_same(sources):

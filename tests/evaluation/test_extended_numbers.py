@@ -6,8 +6,8 @@ import pytest
 from fewbench import Benchmark
 from fewbench.errors import EvaluationError, RunError
 from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.entries import Told
 from fewbench.evaluation.extending import extend
-from fewbench.evaluation.journal import Told
 from fewbench.evaluation.scoring import Scoring
 from fewbench.runners.uniting import unite_runs
 from fewbench.scores import save_scores

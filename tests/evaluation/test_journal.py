@@ -239,3 +239,52 @@ def test_opening_takes_as_long_as_there_are_answers(tmp_path, monkeypatch):
         return min(best)
 
     assert seconds(3000) < 1.5 * 3 * seconds(1000)
+
+
+def older(folder, asked):
+    """The lines of an evaluation that was saved before lines had a kind, one of each kind."""
+    one, two, three, four = asked[:4]
+    (folder / "answers.jsonl").write_text(f"""\
+{{"targets":["first","second"],"items":["{one}","{two}","{three}","{four}"]}}
+{{"target":"first","facts":{{"model":"m"}}}}
+{{"target":"first","items":["{one}","{two}"],"scores":[1.0,0.0],"texts":{{"{one}":"A"}}}}
+{{"target":"first","items":["{three}","{four}"]}}
+{{"target":"first","items":["{four}"],"again":true}}
+{{"target":"first","again":["{four}"]}}
+{{"target":"third","of":"first","lead":{{"rounds":[["{one}"]],"scores":{{"{one}":1.0}},"budget":8}}}}
+{{"target":"third","phases":[{{"before":[],"chances":{{"{one}":0.5}}}}]}}
+{{"removed":["{two}"]}}
+""")
+
+
+def test_lines_without_a_kind_open_as_before_and_new_lines_have_one(table, tmp_path):
+    sources = table.take(models=range(12))
+    evaluation = Evaluation(sources, "random", 8, ["first", "second"], seed=2)
+    evaluation.save(tmp_path)
+    asked = evaluation.ask()["first"]
+    older(tmp_path, asked)
+    opened = Evaluation.open(tmp_path, sources)
+    assert [entry.kind for entry in opened.entries] == [
+        *("asked", "ran", "told", "skipped", "skipped", "ran", "followed", "drawn", "removed")
+    ]
+    record, ids = opened.record, sources.item_ids
+    assert opened.targets == ("first", "second", "third")
+    assert ids[record.answered("first")].tolist() == asked[:2]
+    assert ids[record.open("first")].tolist() == asked[3:4]
+    assert ids[sorted(record.skipped("first"))].tolist() == asked[2:3]
+    assert ids[record.lead("third").rounds[0]].tolist() == asked[:1]
+    opened.tell("first", {asked[3]: 1.0})
+    new = [json.loads(line) for line in lines(tmp_path)[9:]]
+    assert [line["items"] for line in new if line["kind"] == "told"] == [[asked[3]]]
+    again = Evaluation.open(tmp_path, sources)
+    assert again.record.answered("first").tolist() == opened.record.answered("first").tolist()
+
+
+@pytest.mark.parametrize("kind", ["scored", 3, None])
+def test_a_line_of_an_unknown_kind_is_damaged(sources, targets, tmp_path, kind):
+    begun(sources, targets, tmp_path)
+    first, *rest = lines(tmp_path)
+    odd = json.dumps({"kind": kind, "nothing": 1}).encode() + b"\n"
+    (tmp_path / "answers.jsonl").write_bytes(first + odd + b"".join(rest))
+    with pytest.raises(EvaluationError, match="line 2 is damaged"):
+        Evaluation.open(tmp_path, sources)

@@ -10,7 +10,7 @@ import pytest
 import fewbench
 from fewbench import Evaluation, Stop, from_arrays, run, versus
 from fewbench.errors import AnswersError, RunError
-from fewbench.evaluation.journal import Ran
+from fewbench.evaluation.entries import Ran
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
 from fewbench.scores import Scores, from_long

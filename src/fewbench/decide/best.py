@@ -30,10 +30,10 @@ from fewbench.algorithms.best_of_many import (
 )
 from fewbench.decide.best_result import BestResult, Candidate, Ending
 from fewbench.errors import EvaluationError, MethodError, RunError
-from fewbench.evaluation import Stop
-from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.entries import Told
 from fewbench.evaluation.interval import Interval
-from fewbench.evaluation.journal import Told, has_evaluation
+from fewbench.evaluation.journal import has_evaluation
 from fewbench.evaluation.opening import COST, costs_of
 from fewbench.methods.selection.random import random_order
 from fewbench.methods.written import check_number

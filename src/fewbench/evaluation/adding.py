@@ -17,7 +17,8 @@ from fewbench._text import quoted
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.journal import Header, Journal, Told, part_of, targets_of
+from fewbench.evaluation.entries import Told, part_of
+from fewbench.evaluation.journal import Header, Journal, targets_of
 from fewbench.evaluation.ledger import Ledger
 from fewbench.methods import Answers
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_saved
@@ -165,7 +166,7 @@ class _Run:
             )
         answered = Benchmark(pd.DataFrame({"task": NO_TASK}, index=items))
         ledger = Ledger(as_sources(answered), targets)
-        ledger.carry(entries)
+        ledger.carry(entries, targets)
         return cls(journal, header, ledger, items.to_numpy())
 
     @property

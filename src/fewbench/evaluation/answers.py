@@ -1,6 +1,5 @@
-"""Check targets' answers and bring them to the form of the record."""
+"""Check targets' answers, and bring those that users give to the form of the record."""
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -14,9 +13,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
-from fewbench.evaluation.journal import Drawn, DrawnPhase, Led, Told
 from fewbench.methods import Answers, Record
-from fewbench.methods.record import Drawing, Lead
 from fewbench.scores import Scale, Scores
 from fewbench.scores.conditions import (
     Compared,
@@ -76,16 +73,16 @@ class AnswerBook:
     """Checks answers against the sources' items, scale and options, and shows the record."""
 
     def __init__(self, scores: Scores, record: Record) -> None:
-        self._sources, self._record = scores, record
+        self.sources, self.record = scores, record
 
     @property
     def scale(self) -> Scale:
         """Scale of the sources' scores."""
-        return self._sources.scale
+        return self.sources.scale
 
     def notes(self, target: str) -> tuple[str, ...]:
         """Return a warning if fractions were accepted where the sources have none."""
-        answers = self._record.answers(target)
+        answers = self.record.answers(target)
         answered = dict(zip(answers.items.tolist(), answers.scores[0].tolist(), strict=True))
         times = _counts_of(answers)
         pairs = zip(answered.items(), times, strict=True)
@@ -94,7 +91,7 @@ class AnswerBook:
             return ()
         return (
             f"{len(fractions)} of {len(answered)} answers are fractions, first "
-            f"{self._sources.item_ids[fractions[0]]!r}; the source models have only right or wrong "
+            f"{self.sources.item_ids[fractions[0]]!r}; the source models have only right or wrong "
             "answers there. If the metric differs, the estimate is wrong",
         )
 
@@ -106,7 +103,7 @@ class AnswerBook:
     @cached_property
     def _whole_items(self) -> BoolArray:
         """Whether each item's task has only right or wrong source answers."""
-        sources = self._sources
+        sources = self.sources
         if not sources.n_models:
             return np.zeros(sources.n_items, dtype=bool)
         if sources.is_binary:
@@ -128,15 +125,15 @@ class AnswerBook:
         Also for a fraction where the sources have none, unless accepted. `correct` lets answers
         replace earlier ones. With `repeat` 2, these are the second answers to their items.
         """
-        scale = self._sources.scale
-        before = self._record.scores_of(target, repeat)
-        first = self._record.first_scores(target)
+        scale = self.sources.scale
+        before = self.record.scores_of(target, repeat)
+        first = self.record.first_scores(target)
         told = zip(
             answers.items.tolist(), answers.scores[0].tolist(), _counts_of(answers),
-            self._record.is_asked(target, answers.items).tolist(), strict=True,
+            self.record.is_asked(target, answers.items).tolist(), strict=True,
         )  # fmt: skip
         for at, score, n, is_asked in told:
-            name = f"{target!r}: item {self._sources.item_ids[at]!r}"
+            name = f"{target!r}: item {self.sources.item_ids[at]!r}"
             if np.isnan(score):
                 raise AnswersError(
                     f"{name} has the score NaN",
@@ -176,7 +173,7 @@ class AnswerBook:
         self, target: str, answers: Answers, replies: Mapping[str, str], *, strict: bool
     ) -> dict[str, str]:
         """Return the replies that deserve a warning; AnswersError if there are any and `strict`."""
-        items = self._sources.item_ids[answers.items].tolist()
+        items = self.sources.item_ids[answers.items].tolist()
         odd = {
             item: replies[item]
             for item, score in zip(items, answers.scores[0].tolist(), strict=True)
@@ -190,34 +187,10 @@ class AnswerBook:
             )
         return odd
 
-    def to_record(self, target: str, answers: Answers, repeat: int = 1) -> Told:
-        """Return answers as a line of the journal."""
-        options, variances = answers.probabilities, None
-        if answers.variances is not None:  # JSON has no NaN
-            listed = answers.variances[0].tolist()
-            variances = tuple(None if math.isnan(value) else value for value in listed)
-        return Told(
-            target=target,
-            items=tuple(self._sources.item_ids[answers.items]),
-            scores=tuple(answers.scores[0].tolist()),
-            probabilities=None if options is None else tuple(map(tuple, options[0].tolist())),
-            repeat=repeat,
-            counts=None if answers.counts is None else tuple(map(int, answers.counts[0])),
-            variances=variances,
-        )
-
-    def from_record(self, told: Told) -> Answers:
-        """Return the answers of a line of the journal."""
-        options = None
-        if told.probabilities is not None:
-            options = np.array([told.probabilities], dtype=np.float64)
-        positions = self._sources.positions(told.items)
-        return Answers(positions, np.array([told.scores]), options, *_spread_of(told))
-
     def from_table(self, table: Scores, row: int, target: str) -> Answers:
         """Return a table row's answers to a target's items."""
-        positions = self._sources.items.index.get_indexer(table.items.index)
-        asked = self._record.asked(target)
+        positions = self.sources.items.index.get_indexer(table.items.index)
+        asked = self.record.asked(target)
         columns = np.flatnonzero(np.isin(positions, asked) & ~np.isnan(table.cells[row]))
         options = None
         if table.probabilities is not None:
@@ -261,15 +234,15 @@ class AnswerBook:
                     f"{target!r}: the score of item {item!r} is not a number: {error}", hint=hint
                 ) from error
         unit = self.scale.to_unit(np.array([scores]))
-        return Answers(self._sources.positions(answers), unit, options)
+        return Answers(self.sources.positions(answers), unit, options)
 
     def options(self, rows: Sequence[ArrayLike]) -> FloatArray | None:
         """Return option probabilities, shape (1, items, options), or None if the sources have
         none.
         """
-        if self._sources.probabilities is None:
+        if self.sources.probabilities is None:
             return None
-        width = self._sources.probabilities.shape[2]
+        width = self.sources.probabilities.shape[2]
         padded = np.zeros((1, len(rows), width))
         for i, row in enumerate(rows):
             try:
@@ -291,8 +264,8 @@ class AnswerBook:
 
     def check_skipped(self, target: str, items: IntArray, again: Collection[int] = ()) -> None:
         """Raise AnswersError unless the items are open, or run `again`."""
-        left = set(self._record.open(target).tolist()) | set(again)
-        wrong = [str(self._sources.item_ids[at]) for at in items.tolist() if at not in left]
+        left = set(self.record.open(target).tolist()) | set(again)
+        wrong = [str(self.sources.item_ids[at]) for at in items.tolist() if at not in left]
         if wrong:
             raise AnswersError(
                 f"{target!r}: {some(wrong)} cannot be skipped: not asked, or already answered",
@@ -308,87 +281,69 @@ class AnswerBook:
         used: dict[str, None] = {}
         for name, row in matched.items():
             answers = self.from_table(table, row, name)
-            used |= dict.fromkeys(self._sources.item_ids[answers.items].tolist())
-        compared = compare_conditions(self._sources, table, self._known_to_sources(used))
+            used |= dict.fromkeys(self.sources.item_ids[answers.items].tolist())
+        compared = compare_conditions(self.sources, table, self._known_to_sources(used))
         compared = replace(compared, differences=(*compared.differences, *self._tasks(table, used)))
         if compared.differences and not accept_differences:
-            whose = "the source models" if self._sources.n_models else "the benchmark"
+            whose = "the source models" if self.sources.n_models else "the benchmark"
             raise AnswersError(
                 f"prompts or scoring differ from those of {whose}: "
                 + "; ".join(compared.differences),
                 hint=f"run the items like {whose}, or pass --accept-differences to use "
                 "these answers anyway (in Python accept_differences=True)",
             )
-        if not self._sources.n_models:  # no earlier answers
+        if not self.sources.n_models:  # no earlier answers
             return replace(compared, doubts=(), notes=(), uncompared={})
-        if is_recorded(table) and not is_recorded(self._sources):
+        if is_recorded(table) and not is_recorded(self.sources):
             harness = str(next(iter(table.items.get("harness", [""]))))
-            doubts = asked_elsewhere(self._sources, harness)
+            doubts = asked_elsewhere(self.sources, harness)
             return replace(compared, doubts=doubts, notes=())
         return compared
 
     def _known_to_sources(self, items: Iterable[str]) -> list[str]:
         """Return the items except those that no source ran and that have no records."""
         asked = list(items)
-        recorded = self._sources.items.columns.intersection([PROMPTS, KEYS, SETTINGS])
+        recorded = self.sources.items.columns.intersection([PROMPTS, KEYS, SETTINGS])
         if not len(recorded):
             return asked  # with a note
-        texts = self._sources.items.loc[asked, recorded].fillna("")
+        texts = self.sources.items.loc[asked, recorded].fillna("")
         blank = [item for item, row in zip(asked, texts.to_numpy(), strict=True) if not any(row)]
-        cells = self._sources.columns(self._sources.positions(blank))
+        cells = self.sources.columns(self.sources.positions(blank))
         unrun = {item for item, is_run in zip(blank, (~np.isnan(cells)).T, strict=True)
                  if not is_run.any()}  # fmt: skip
         return [item for item in asked if item not in unrun]
 
     def _tasks(self, table: Scores, items: Iterable[str]) -> Iterator[str]:
         """Yield how tasks differ; in tables only, as ids of items from logs begin with the task."""
-        every = (table, self._sources)
+        every = (table, self.sources)
         ours, theirs = (side.items["task"].astype(str).loc[list(items)] for side in every)
         if "harness" in table.items or set(ours) == {NO_TASK} or set(theirs) == {NO_TASK}:
             return
         differ = np.flatnonzero(ours.to_numpy() != theirs.to_numpy())
         if len(differ):
             at = differ[0]
-            where = "the sources" if self._sources.n_models else "the benchmark"
+            where = "the sources" if self.sources.n_models else "the benchmark"
             yield (
                 f"{len(differ)} of {counted(len(ours), 'item')} have a different task than in "
                 f"{where}, such as {ours.index[at]!r}: {ours.iloc[at]!r} in the answers, "
                 f"{theirs.iloc[at]!r} in {where}"
             )
 
-    def from_led(self, led: Led) -> Lead:
-        """Return the run that a target follows, by position."""
-        scores = np.full(self._sources.n_items, np.nan)
-        scores[self._sources.positions(list(led.scores))] = list(led.scores.values())
-        rounds = tuple(self._sources.positions(items) for items in led.rounds)
-        lead = None if led.lead is None else self.from_led(led.lead)
-        return Lead(rounds, scores, led.budget, lead)
-
-    def to_led(self, lead: Lead) -> Led:
-        """Return the same by item, for the journal."""
-        ids, columns = self._sources.item_ids, np.flatnonzero(np.isfinite(lead.scores))
-        return Led(
-            rounds=tuple(tuple(ids[items].tolist()) for items in lead.rounds),
-            scores=dict(zip(ids[columns].tolist(), lead.scores[columns].tolist(), strict=True)),
-            budget=lead.budget,
-            lead=None if lead.lead is None else self.to_led(lead.lead),
-        )
-
     def table(self, target: str, expected: FloatArray | None) -> "pd.DataFrame":
         """Return one row per item (see `Evaluation.items`); `expected` has shape (items,)."""
-        status = np.full(self._sources.n_items, "", dtype=object)
-        status[self._record.asked(target)] = "open"
-        status[list(self._record.skipped(target))] = "skipped"
-        status[self._record.answered(target)] = "answered"
-        scale = self._sources.scale
-        table = pd.DataFrame({"task": self._sources.items["task"], "status": status})
-        table["score"] = scale.from_unit(self._record.scores(target))
+        status = np.full(self.sources.n_items, "", dtype=object)
+        status[self.record.asked(target)] = "open"
+        status[list(self.record.skipped(target))] = "skipped"
+        status[self.record.answered(target)] = "answered"
+        scale = self.sources.scale
+        table = pd.DataFrame({"task": self.sources.items["task"], "status": status})
+        table["score"] = scale.from_unit(self.record.scores(target))
         table["expected"] = np.nan if expected is None else scale.from_unit(expected)
         return table
 
     def counts(self) -> "pd.DataFrame":
         """Return one row per target: items asked, answered, skipped and open."""
-        record = self._record
+        record = self.record
         rows = {
             name: {
                 "asked": len(record.asked(name)),
@@ -399,15 +354,6 @@ class AnswerBook:
             for name in record.targets
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
-
-
-def _spread_of(told: Told) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return the numbers of answers and their variances in a line of the journal, one row each."""
-    counts, variances = (
-        None if values is None else np.array([values], dtype=np.float64)
-        for values in (told.counts, told.variances)
-    )
-    return counts, variances
 
 
 def _counts_of(answers: Answers) -> list[float]:
@@ -455,23 +401,3 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
             hint=f"with several targets, name one with --target NAME; {WHOSE}",
         )
     return matched
-
-
-def from_drawn(drawn: Drawn, scores: Scores) -> tuple[Drawing, ...]:
-    """Return how items were drawn, by position."""
-    drawings = []
-    for phase in drawn.phases:
-        chances = np.full(scores.n_items, np.nan)
-        chances[scores.positions(list(phase.chances))] = [*phase.chances.values()]
-        drawings.append(Drawing(scores.positions(phase.before), chances))
-    return tuple(drawings)
-
-
-def to_drawn(target: str, drawings: Iterable[Drawing], scores: Scores) -> Drawn:
-    """Return the same by item, for the journal."""
-    ids, phases = scores.item_ids, []
-    for drawing in drawings:
-        places = np.flatnonzero(np.isfinite(drawing.chances))
-        chances = dict(zip(ids[places], drawing.chances[places].round(9).tolist(), strict=True))
-        phases.append(DrawnPhase(before=tuple(ids[drawing.before]), chances=chances))
-    return Drawn(target=target, phases=tuple(phases))

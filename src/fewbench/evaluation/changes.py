@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,10 @@ from fewbench._names import counted, some
 from fewbench._text import quoted
 from fewbench._types import BoolArray
 from fewbench.errors import EvaluationError, MissingFileError
-from fewbench.evaluation.journal import Entry, Header, Journal, Told
+from fewbench.evaluation.entries import JournalEntry, Told
+from fewbench.evaluation.journal import Header, Journal
 from fewbench.evaluation.opening import BENCHMARK, COST, SCORES, count_items
+from fewbench.methods import Record
 from fewbench.scores import Scores, open_saved, save_scores
 from fewbench.scores.benchmark import CLUSTER, COHORT, WEIGHT, changed_items
 from fewbench.scores.groups import EQUAL, GROUP
@@ -327,19 +330,25 @@ def _models_now(
     return names, [f"{said}those of now: {'; '.join(parts)}"] if parts else []
 
 
-def left_out(before: Iterable[Entry], after: Iterable[Entry]) -> tuple[str, ...]:
-    """Return how many answers of each target do not count any more."""
-    counts: dict[str, list[int]] = {}
-    for at, entries in enumerate((before, after)):
-        answered: dict[str, set[str]] = {}
-        for entry in entries:
-            if isinstance(entry, Told):
-                answered.setdefault(entry.target, set()).update(entry.items)
-        for target, items in answered.items():
-            counts.setdefault(target, [0, 0])[at] = len(items)
+def left_out(entries: Iterable[JournalEntry], record: Record) -> tuple[str, ...]:
+    """Return how many answers of each target do not count any more: those not in the record."""
+    answered: dict[str, set[str]] = {}
+    for entry in entries:
+        if isinstance(entry, Told):
+            answered.setdefault(entry.target, set()).update(entry.items)
     return tuple(
-        f"{target}: {lost:,} of {counted(had, 'answer')} left the score, as their items are gone "
-        "or were corrected"
-        for target, (had, has) in counts.items()
-        if (lost := had - has)
+        f"{target}: {lost:,} of {counted(len(items), 'answer')} left the score, as their items are "
+        "gone or were corrected"
+        for target, items in answered.items()
+        if (lost := len(items) - len(record.answered(target)))
     )
+
+
+def keep_change(journal: Journal, scores: Scores, path: Path | None, /, **settings: Any) -> None:
+    """Note in a folder that its evaluation goes on with other scores, and save them to `path`."""
+    keep_items(scores, journal.folder)
+    if path is not None:
+        save_scores(scores, path)
+    header = journal.header()
+    settings |= {"changes": header.changes + 1, "models": model_hashes(scores)}
+    journal.write(header.model_copy(update=settings))

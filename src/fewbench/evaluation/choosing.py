@@ -103,32 +103,27 @@ class Start:
             header.subset, header.reason, provenance,
         )  # fmt: skip
 
+    def carried(self, scores: Scores, *, is_same_question: bool = False) -> "Start":
+        """Return the settings of an evaluation that goes on with other scores of the same items.
 
-def carried(
-    made: Provenance,
-    subset: Subset | None,
-    settings: Start,
-    scores: Scores,
-    *,
-    is_same_question: bool = False,
-) -> Start:
-    """Return the settings of an evaluation that goes on with other scores of the same items.
+        A sample's items weigh what they count now over the chance with which they were drawn; other
+        weights of the method stay if the question is the same, such as after a model was renamed.
 
-    A sample's items weigh what they count now over the chance with which they were drawn; other
-    weights of the method stay if the question is the same, such as after a model was renamed.
-
-    Raises
-    ------
-    EvaluationError
-        If the method weighed its items for the scores as they were, by more than their chances.
-    """
-    changed: dict[str, Any] = {"fingerprint": scores.fingerprint, "average": scores.average}
-    if subset is not None:
-        kept = [at for at, item in enumerate(subset.items) if item in scores.items.index]
-        changed["budget"] = len(kept)
-        subset = subset.at(kept, scores, is_same_question=is_same_question)
-        subset = subset.model_copy(update={"provenance": made.model_copy(update=changed)})
-    return replace(settings, subset=subset, started=made.model_copy(update=changed))
+        Raises
+        ------
+        EvaluationError
+            If the method weighed its items for the scores as they were, by more than their chances.
+        """
+        changed: dict[str, Any] = {"fingerprint": scores.fingerprint, "average": scores.average}
+        assert self.started is not None
+        if (subset := self.subset) is not None:
+            kept = [at for at, item in enumerate(subset.items) if item in scores.items.index]
+            changed["budget"] = len(kept)
+            subset = subset.at(kept, scores, is_same_question=is_same_question)
+        started = self.started.model_copy(update=changed)
+        if subset is not None:
+            subset = subset.model_copy(update={"provenance": started})
+        return replace(self, subset=subset, started=started)
 
 
 def learned_from(method: Method, subset: Subset | None, scores: Scores) -> Scores:
@@ -189,6 +184,11 @@ class Choosing:
             version=__version__,
             credit="; ".join(self.scores.credits),
         )
+
+    @property
+    def start(self) -> Start:
+        """What another evaluation that goes on from this one is started with."""
+        return replace(self.settings, started=self.provenance, subset=self.subset)
 
     @property
     def budget(self) -> int:

@@ -15,10 +15,11 @@ from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
 from fewbench.evaluation.changes import started_scores
-from fewbench.evaluation.choosing import Choosing, Start, carried
+from fewbench.evaluation.choosing import Choosing, Start
 from fewbench.evaluation.costs import Cost
+from fewbench.evaluation.entries import JournalEntry, Ran, Told
 from fewbench.evaluation.estimate import Estimates, among_sources
-from fewbench.evaluation.journal import Entry, Journal, Ran, Told, part_of
+from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import Stop, check_followed, check_targets
 from fewbench.evaluation.packed import beyond_warnings
@@ -228,10 +229,7 @@ class Evaluation:
         found, notes = started_scores(journal.folder, header, path, scores)
         start = Start.from_header(header, method)
         if found.is_changed:
-            start = carried(
-                header.provenance, header.subset, start, found.scores,
-                is_same_question=not found.is_reweighed,
-            )  # fmt: skip
+            start = start.carried(found.scores, is_same_question=not found.is_reweighed)
         evaluation = cls(found.scores, targets=header.targets, start=start)
         evaluation.beyond = found.beyond
         evaluation.scores_path = path
@@ -241,7 +239,7 @@ class Evaluation:
         if found.is_changed:
             go_on_with(evaluation._choosing, found, journal)
         else:
-            evaluation._ledger.go_on_from(journal)
+            evaluation._ledger.go_on_in(journal)
         if stop is not None and stop != evaluation.stop:
             if not is_run:
                 stop.check_without_run(found.scores)
@@ -319,10 +317,9 @@ class Evaluation:
         other.estimating.errors_folder = self.folder
         return other
 
-    def _carried(self, scores: Scores, entries: Iterable[Entry]) -> "Evaluation":
+    def _carried(self, scores: Scores, entries: Iterable[JournalEntry]) -> "Evaluation":
         """Return the same answers with other scores, as far as these have the items."""
-        settings = self._choosing.settings
-        start = carried(self.provenance, self.subset, settings, scores)
+        start = self._choosing.start.carried(scores)
         other = type(self)(scores, targets=self.targets, start=start)
         other.scores_path = self.scores_path
         other.adopt(entries, self.targets)
@@ -468,16 +465,16 @@ class Evaluation:
         return max(self.targets, key=lambda name: len(self.record.answered(name)))
 
     @property
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[JournalEntry]:
         """The rounds of items, answers, skipped items and batches, in order."""
         return self._ledger.entries
 
-    def adopt(self, entries: Iterable[Entry], targets: Iterable[str]) -> None:
+    def adopt(self, entries: Iterable[JournalEntry], targets: Iterable[str]) -> None:
         """Take items and answers of targets over from another evaluation, in memory.
 
         Items that these scores lack are left out; all others keep the chances that they had.
         """
-        self._ledger.carry(part_of(entries, self.scores.items.index, [*targets]))
+        self._ledger.carry(entries, [*targets])
 
     def waiting(self) -> list[str]:
         """Return the targets that get new items once other targets have answered."""

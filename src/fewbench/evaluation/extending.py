@@ -10,7 +10,7 @@ new items, and the method estimates the old ones beside a sample of the new ones
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +23,18 @@ from fewbench.algorithms.assisted import FEWEST
 from fewbench.algorithms.kriging.sample import ENOUGH
 from fewbench.algorithms.sampling import NestedSample, permanent_order
 from fewbench.errors import EvaluationError, MethodError
-from fewbench.evaluation.answers import to_drawn
-from fewbench.evaluation.changes import keep_items, model_hashes
-from fewbench.evaluation.choosing import carried, learned_from
+from fewbench.evaluation.changes import keep_change
+from fewbench.evaluation.choosing import learned_from
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.evaluation.journal import Asked, Entry, Journal
+from fewbench.evaluation.journal import Journal
+from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import BENCHMARK, SCORES
 from fewbench.methods import StaticMethod, Subset
 from fewbench.methods.adaptive.fewbench import Fewbench
 from fewbench.methods.base import Session
 from fewbench.methods.kriging import samples_unrun
 from fewbench.methods.record import Drawing
-from fewbench.scores import Benchmark, Scores, save_scores
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.benchmark import COHORT, WEIGHT
 from fewbench.scores.joining import join_scores
 from fewbench.scores.roles import as_sources, source_models
@@ -123,8 +123,7 @@ def extend(
             name: len(places) for name, (places, _) in drawn.items() if len(record.asked(name))
         }
         subset = _with_items(chosen, table, [*drawn.values()])
-        provenance, settings = evaluation.provenance, evaluation._choosing.settings
-        start = carried(provenance, subset, settings, table)
+        start = replace(evaluation._choosing.start, subset=subset).carried(table)
         try:
             learned_from(evaluation.method, start.subset, table)
         except MethodError as error:
@@ -139,16 +138,18 @@ def extend(
             more = max(asked.values(), default=0)
             changed = changed.model_copy(update={"budget": changed.budget + more})
         name = SCORES if table.n_models else BENCHMARK
-        entries = _entries(evaluation, table, drawn)
         evaluation._ledger.note_changes()
-        save_scores(table, journal.folder / name)
-        keep_items(table, journal.folder)
-        header = journal.header()
-        update = {"scores": name, "provenance": changed, "subset": start.subset}
-        update |= {"models": model_hashes(table), "changes": header.changes + 1}
-        journal.write(header.model_copy(update=update))
-        for entry in entries:
-            journal.append(entry)
+        path, subset = journal.folder / name, start.subset
+        keep_change(journal, table, path, scores=name, provenance=changed, subset=subset)
+        ledger = Ledger(table, evaluation.targets)
+        ledger.carry(evaluation.entries, evaluation.targets)
+        ledger.go_on_in(journal)
+        for target in asked:
+            ledger.record.add_round(target, drawn[target][0])
+        ledger.note_rounds()
+        for target, (_, drawing) in drawn.items():
+            if evaluation.subset is None and drawing is not None:
+                ledger.note_drawn(target, [drawing])
     n_models = table.n_models - evaluation.scores.n_models
     return Extended(len(new), asked, n_models, notes)
 
@@ -328,26 +329,6 @@ def _with_items(
             "weights": None if is_even else tuple((over / over.sum()).tolist()),
         }
     )
-
-
-def _entries(
-    evaluation: Evaluation, table: Scores, drawn: dict[str, tuple[IntArray, Drawing | None]]
-) -> list[Entry]:
-    """Return what the folder notes: the new round of each target, and how its items are drawn."""
-    by_items: dict[tuple[str, ...], list[str]] = {}
-    for target, (places, _) in drawn.items():
-        if len(evaluation.record.asked(target)):
-            by_items.setdefault(tuple(table.item_ids[places].tolist()), []).append(target)
-    entries: list[Entry] = [
-        Asked(targets=tuple(targets), items=items) for items, targets in by_items.items()
-    ]
-    if evaluation.subset is None:
-        entries += [
-            to_drawn(target, [drawing], table)
-            for target, (_, drawing) in drawn.items()
-            if drawing is not None
-        ]
-    return entries
 
 
 def extension_note(extended: Extended) -> str:

@@ -6,12 +6,12 @@ skipped or taken up again, each target that follows a run, and each batch that w
 cost, which items failed, and how the model was run.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field
 
 from fewbench._files import folder_name, written_whole
 from fewbench._journal import Lines, checked
@@ -19,6 +19,7 @@ from fewbench._json import Frozen, loads, parse_json
 from fewbench._names import counted, some
 from fewbench._text import quoted
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.entries import Asked, Followed, JournalEntry, Told, read_entry
 from fewbench.evaluation.opening import Stop
 from fewbench.methods.subset import Provenance, Subset
 
@@ -54,236 +55,7 @@ class Header(Frozen):
         return self.stop or Stop(items=self.provenance.budget)
 
 
-class Asked(Frozen):
-    """One round of items requested from targets."""
-
-    targets: tuple[str, ...]
-    items: tuple[str, ...]
-
-
-class Told(Frozen):
-    """Answers of one target, scores in [0, 1].
-
-    `differences` lists differences in prompts or scoring from the sources that the user accepted,
-    `doubts` why that may be so. `replies` are the kinds of replies that deserve a warning, by item
-    (see `fewbench.scores.replies`), `texts` the beginnings of replies, where a runner has them.
-    `model` is the model that the answers' table names, where the user did not say whose they are.
-    `corrects` marks answers that replace earlier ones of the same items. Unknown probabilities are
-    null in the file. `conditions` are the prompts and scoring of the items, as far as the answers'
-    table has them (see `fewbench.scores.conditions`): column → value → places in `items`. `repeat`
-    is 2 for second answers to items, beside the first ones; a line without it has first answers.
-    `counts` and `variances` say how many answers each score is the mean of, and how far they vary
-    (see `fewbench.scores.repeats`).
-    """
-
-    target: str
-    items: tuple[str, ...]
-    scores: tuple[float, ...]
-    probabilities: tuple[tuple[float | None, ...], ...] | None = None
-    differences: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
-    replies: dict[str, str] = Field(default_factory=dict)
-    texts: dict[str, str] = Field(default_factory=dict)
-    model: str = ""
-    corrects: bool = False
-    conditions: dict[str, dict[str, tuple[int, ...]]] = Field(default_factory=dict)
-    repeat: int = Field(default=1, ge=1)
-    counts: tuple[int, ...] | None = None
-    variances: tuple[float | None, ...] | None = None
-    cost: float | None = None
-
-    def at(self, places: Sequence[int]) -> "Told":
-        """Return the answers to some items, by place; the cost is that of all."""
-        beside = ("items", "scores", "probabilities", "counts", "variances")
-        now = {at: place for place, at in enumerate(places)}
-        parts: dict[str, Any] = {
-            name: None if values is None else tuple(values[at] for at in places)
-            for name in beside
-            for values in [getattr(self, name)]
-        }
-        for name in ("replies", "texts"):
-            parts[name] = {k: v for k, v in getattr(self, name).items() if k in parts["items"]}
-        parts["conditions"] = {
-            column: {
-                text: tuple(now[at] for at in where if at in now) for text, where in texts.items()
-            }
-            for column, texts in self.conditions.items()
-        }
-        return self.model_copy(update=parts)
-
-    @model_validator(mode="after")
-    def _check(self) -> "Told":
-        beside = (self.scores, self.probabilities, self.counts, self.variances)
-        if any(part is not None and len(part) != len(self.items) for part in beside):
-            raise ValueError("items, scores, probabilities and counts are of different numbers")
-        return self
-
-
-def kept_replies(told: Iterable[Told]) -> dict[tuple[str, int], str]:
-    """Return the replies of a target that deserve a warning: (item, repeat) → kind.
-
-    The last correction of an answer counts.
-    """
-    replies: dict[tuple[str, int], str] = {}
-    for entry in told:
-        for item in entry.items:
-            replies.pop((item, entry.repeat), None)
-        replies |= {(item, entry.repeat): kind for item, kind in entry.replies.items()}
-    return replies
-
-
-class Skipped(Frozen):
-    """Items that a target cannot answer; or, with `again`, that are to be requested again."""
-
-    target: str
-    items: tuple[str, ...]
-    again: bool = False
-
-    def at(self, places: Sequence[int]) -> "Skipped":
-        """Return the part of some items."""
-        return self.model_copy(update={"items": tuple(self.items[at] for at in places)})
-
-
-class Led(Frozen):
-    """A run that a target follows; see `fewbench.methods.record.Lead`."""
-
-    rounds: tuple[tuple[str, ...], ...]
-    scores: dict[str, float]
-    budget: int
-    lead: "Led | None" = None
-
-    def of_items(self, known: Container[str]) -> "Led":
-        """Return the part of known items; rounds without any are none, as those of targets are."""
-        rounds = (tuple(item for item in items if item in known) for items in self.rounds)
-        return Led(
-            rounds=tuple(items for items in rounds if items),
-            scores={item: score for item, score in self.scores.items() if item in known},
-            budget=self.budget,
-            lead=None if self.lead is None else self.lead.of_items(known),
-        )
-
-
-class Followed(Frozen):
-    """A target, which may be new, follows a run.
-
-    `of` names that run. Its answers are kept here, as they decide the chances of a sample's items.
-    """
-
-    target: str
-    of: str
-    lead: Led
-
-
-class DrawnPhase(Frozen):
-    """One phase of a sample: the items asked before it, and the chance of each drawn item."""
-
-    before: tuple[str, ...]
-    chances: dict[str, float]
-
-
-class Drawn(Frozen):
-    """How a target's items were drawn so far, so that it can be known without the scores then.
-
-    Without phases, a method chose them. The last entry of a target counts.
-    """
-
-    target: str
-    phases: tuple[DrawnPhase, ...]
-
-    def of_items(self, known: Container[str]) -> "Drawn":
-        """Return the part of known items."""
-        phases = (
-            DrawnPhase(
-                before=tuple(item for item in phase.before if item in known),
-                chances={item: at for item, at in phase.chances.items() if item in known},
-            )
-            for phase in self.phases
-        )
-        return Drawn(target=self.target, phases=tuple(phase for phase in phases if phase.chances))
-
-
-class Removed(Frozen):
-    """Items that were taken out of the benchmark, or corrected: earlier answers do not count."""
-
-    removed: tuple[str, ...]
-
-
-class Ran(Frozen):
-    """What a batch of a run cost, and which of its items failed.
-
-    `counts` is False where the model failed as a whole, which does not count against the items.
-    Earlier failures of the items in `again` do not count either. An entry with `facts` says how the
-    model was run from there on. `seconds` and `own` are the time since the entry before, and the
-    part of it that fewbench itself took.
-    """
-
-    target: str
-    facts: dict[str, str] | None = None
-    failed: dict[str, str] = Field(default_factory=dict)
-    counts: bool = True
-    again: tuple[str, ...] = ()
-    cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    tokens: int = Field(default=0, ge=0)
-    seconds: float = 0.0
-    own: float = 0.0
-
-
-Entry = Asked | Told | Skipped | Followed | Drawn | Removed | Ran
-# No two have the same fields, so the first that fits is the one.
-_ENTRY: TypeAdapter[Entry] = TypeAdapter(
-    Annotated[
-        Told | Asked | Skipped | Followed | Drawn | Removed | Ran,
-        Field(union_mode="left_to_right"),
-    ]
-)
-
-
-def part_of(
-    entries: Iterable[Entry], items: Container[str], targets: Container[str]
-) -> Iterator[Entry]:
-    """Yield the parts of entries about some items and targets, without answers to removed items."""
-    every, later, removed = list(entries), list[frozenset[str]](), frozenset[str]()
-    for entry in reversed(every):
-        later.append(removed)
-        if isinstance(entry, Removed):
-            removed |= {*entry.removed}
-    for entry, removed in zip(every, reversed(later), strict=True):
-        if isinstance(entry, Removed):
-            continue
-        if isinstance(entry, Asked):
-            named = tuple(name for name in entry.targets if name in targets)
-            kept = tuple(item for item in entry.items if item in items)
-            if named and kept:
-                yield Asked(targets=named, items=kept)
-        elif entry.target not in targets:
-            continue
-        elif isinstance(entry, Followed):
-            yield entry.model_copy(update={"lead": entry.lead.of_items(items)})
-        elif isinstance(entry, Drawn):
-            yield entry.of_items(items)
-        elif isinstance(entry, Ran):
-            yield entry
-        else:
-            is_told = isinstance(entry, Told)
-            places = [
-                at
-                for at, item in enumerate(entry.items)
-                if item in items and not (is_told and item in removed)
-            ]
-            if len(places) == len(entry.items):
-                yield entry
-            elif places:
-                yield entry.at(places)
-
-
-def names_of(entry: Entry) -> tuple[str, ...]:
-    """Return the targets that an entry is about."""
-    if isinstance(entry, Removed):
-        return ()
-    return entry.targets if isinstance(entry, Asked) else (entry.target,)
-
-
-def targets_of(header: Header, entries: Iterable[Entry]) -> tuple[str, ...]:
+def targets_of(header: Header, entries: Iterable[JournalEntry]) -> tuple[str, ...]:
     """Return the targets of an evaluation: the first ones, and those that joined it."""
     joined = [entry.target for entry in entries if isinstance(entry, Followed)]
     return tuple(dict.fromkeys([*header.targets, *joined]))
@@ -342,15 +114,15 @@ class Journal:
         """Return the file of the scores that the evaluation was started with, if it is known."""
         return None if header.scores is None else self.folder.absolute() / header.scores
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: JournalEntry) -> None:
         """Add an entry and wait until it is on the disk; what cannot be written whole is undone."""
-        self._lines.append(entry.model_dump_json(exclude_defaults=True).encode())
+        self._lines.append(entry.line())
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep other threads and processes from adding entries until the block ends."""
         return self._lines.locked()
 
-    def fresh(self) -> Iterator[Entry]:
+    def fresh(self) -> Iterator[JournalEntry]:
         """Yield the entries that were neither read nor written here yet, in order.
 
         A torn last line is skipped.
@@ -373,12 +145,8 @@ class Journal:
 
         def without(line: bytes) -> bytes | None:
             entry = _parse(line)
-            names = names_of(entry)
-            if target not in names:
-                return line
-            left = tuple(name for name in names if name != target)
-            entry = entry.model_copy(update={"targets": left})
-            return entry.model_dump_json(exclude_defaults=True).encode() if left else None
+            part = entry.part(_AllBut(), _AllBut(target))
+            return line if part == entry else part and part.line()
 
         with self.locked():
             header = self.header()
@@ -415,11 +183,21 @@ class Journal:
         with self.locked():
             dropped = self._lines.repair(_is_sound)
             entries = list(self.fresh()) if dropped else []
-            named = dict.fromkeys(name for entry in entries for name in names_of(entry))
+            named = dict.fromkeys(name for entry in entries for name in entry.names)
             if lost := named.keys() - {*targets_of(header, entries)}:
                 kept = (*header.targets, *(name for name in named if name in lost))
                 self.write(header.model_copy(update={"targets": kept}))
         return dropped
+
+
+class _AllBut:
+    """All names but one."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name
+
+    def __contains__(self, name: object) -> bool:
+        return name != self._name
 
 
 def logs_of(folder: Path, target: str) -> Path:
@@ -448,8 +226,8 @@ def folder_and_target(name: str) -> tuple[Path, str | None] | None:
     return None
 
 
-def _parse(line: bytes) -> Entry:
-    return _ENTRY.validate_python(loads(checked(line)))
+def _parse(line: bytes) -> JournalEntry:
+    return read_entry(loads(checked(line)))
 
 
 def _is_sound(line: bytes) -> bool:

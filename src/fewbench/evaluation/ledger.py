@@ -1,7 +1,7 @@
 """Requests and answers of an evaluation: in memory, and in its folder once it has one."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
@@ -14,20 +14,20 @@ from fewbench._text import quoted
 from fewbench._threads import Turn
 from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
-from fewbench.evaluation.answers import AnswerBook, Taken, from_drawn, to_drawn
-from fewbench.evaluation.journal import (
+from fewbench.evaluation.answers import AnswerBook, Taken
+from fewbench.evaluation.entries import (
     Asked,
     Drawn,
-    Entry,
     Followed,
-    Journal,
+    JournalEntry,
+    Led,
     Ran,
-    Removed,
     Skipped,
     Told,
     kept_replies,
-    names_of,
+    part_of,
 )
+from fewbench.evaluation.journal import Journal
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Drawing, Lead
 from fewbench.scores import Scores
@@ -53,7 +53,7 @@ class Ledger:
         The same by position, for methods.
     book : AnswerBook
         Checks answers before they are recorded.
-    entries : list of Entry
+    entries : list of JournalEntry
     ran : list of Ran
         Those of them that are batches of runs.
     turn : Turn
@@ -63,7 +63,7 @@ class Ledger:
     def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
         self.record = Record(tuple(targets), scores.n_items)
         self.book = AnswerBook(scores, self.record)
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.ran: list[Ran] = []
         self.turn = Turn()
         self._scores, self._item_ids = scores, scores.item_ids
@@ -71,7 +71,6 @@ class Ledger:
         self._drawn: dict[str, Drawn] = {}  # the last of each target
         self._paid: dict[str, set[tuple[str, int]]] = defaultdict(set)  # items, and which answers
         self._stated: dict[str, tuple[float, int]] = {}  # by logs: costs, of how many answers
-        self._restored: dict[str, int] = {}  # number of the round whose ask was lost
         self._journal: Journal | None = None
         self._before_writing: Callable[[], None] | None = None
 
@@ -89,90 +88,47 @@ class Ledger:
                 journal.append(entry)
             self._journal = journal
 
-    def go_on_from(self, journal: Journal) -> None:
-        """Read the entries of a folder, and write those to come there."""
-        self._take_up(journal)
-        self._journal = journal
-
-    def go_on_in(self, journal: Journal, before: Callable[[], None] | None) -> None:
-        """Write the entries to come to a folder whose entries were carried over.
+    def go_on_in(self, journal: Journal, before: Callable[[], None] | None = None) -> None:
+        """Read the entries of a folder that were not read yet, and write those to come there.
 
         `before` is called once, before the first of them.
         """
+        self._take_up(journal)
         self._journal, self._before_writing = journal, before
 
     def _take_up(self, journal: Journal) -> None:
         """Add new entries of the folder to the record."""
         for entry in journal.fresh():
             try:
-                self._replay(entry)
+                self._take(entry)
             except (AnswersError, ScoresError) as error:
                 raise EvaluationError(
                     f"{journal.folder}: entry {len(self.entries) + 1} does not fit the "
                     f"evaluation: {error.message}",
                     hint="the file was changed by hand; restore it from a backup",
                 ) from error
-            self._take(entry)
 
-    def _replay(self, entry: Entry) -> None:
-        """Add an entry of the journal to the record; AnswersError if it does not fit."""
-        if isinstance(entry, Followed):
-            self.record.follow(entry.target, self.book.from_led(entry.lead))
-            return
-        if isinstance(entry, Drawn | Removed):  # for those who open it with other scores
-            return
-        targets = names_of(entry)
-        for target in targets:
-            if target not in self.record.targets:
-                raise AnswersError(f"{target!r} is not a target")
-        if isinstance(entry, Ran):
-            return
-        if isinstance(entry, Asked):
-            items = self._scores.positions(entry.items)
-            for target in targets:  # unless two processes asked the same
-                if not self.record.is_asked(target, items).all():
-                    self.record.add_round(target, items)
-        elif isinstance(entry, Skipped):
-            items = self._scores.positions(entry.items)
-            if entry.again:
-                self.record.unskip(entry.target, items.tolist())
-                return
-            self._restore_asked(entry.target, items)
-            self.record.skip(entry.target, items.tolist())
-        else:
-            answers = self.book.from_record(entry)
-            self._restore_asked(entry.target, answers.items)
-            # The last answer counts: a repair may have dropped a correction in between.
-            self.book.check(
-                entry.target, answers, accept_fractions=True, correct=True, repeat=entry.repeat
-            )
-            self.record.tell(entry.target, answers, entry.repeat)
-
-    def _restore_asked(self, target: str, items: IntArray) -> None:
-        """Add a round for answered items whose ask was dropped by a repair."""
-        lost = np.unique(items[~self.record.is_asked(target, items)])
-        rounds = self.record.rounds(target)
-        if len(lost) and self._restored.get(target) == len(rounds):  # more of the same round
-            self.record.extend_round(target, lost)
-        elif len(lost):
-            self.record.add_round(target, lost)
-            self._restored[target] = len(rounds)
-
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: JournalEntry) -> None:
+        """Add an entry that was made before; AnswersError, ScoresError if it does not fit."""
+        if not isinstance(entry, Followed):  # by which a target joins
+            for target in entry.names:
+                self.check_target(target)
+        entry.apply(self.book)
         self._add(entry)
-        for name in names_of(entry):
+        for name in entry.names:
             self._noted[name] = len(self.record.rounds(name))
 
-    def carry(self, entries: Iterable[Entry]) -> None:
-        """Take entries over that were made with other scores: the chances of items are theirs."""
-        for entry in entries:
-            self._replay(entry)
+    def carry(self, entries: Iterable[JournalEntry], targets: Container[str]) -> None:
+        """Take over what entries say of these items and of some targets.
+
+        They were made with other scores: the chances with which items were drawn are of those.
+        """
+        for entry in part_of(entries, self._item_ids, targets):
             self._take(entry)
         for target in self.record.targets:
             drawn = self._drawn.get(target)
-            phases = () if drawn is None else from_drawn(drawn, self._scores)
             if len(self.record.asked(target)):
-                self.record.draw(target, phases)
+                self.record.draw(target, () if drawn is None else drawn.drawings(self._scores))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -182,10 +138,12 @@ class Ledger:
                 self._take_up(self._journal)
             yield
 
-    def _note(self, entry: Entry) -> None:
+    def _note(self, entry: JournalEntry) -> None:
+        """Write a new entry to the folder, and let it change the record; the folder is locked."""
         if self._journal is not None:
             self.note_changes()
             self._journal.append(entry)
+        entry.apply(self.book)
         self._add(entry)
 
     def note_changes(self) -> None:
@@ -194,7 +152,7 @@ class Ledger:
         if before is not None:
             before()
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: JournalEntry) -> None:
         self.entries.append(entry)
         if isinstance(entry, Ran):
             self.ran.append(entry)
@@ -230,7 +188,7 @@ class Ledger:
 
     def note_drawn(self, target: str, drawings: Sequence[Drawing]) -> None:
         """Note how a target's items were drawn, if that has changed."""
-        entry = to_drawn(target, drawings, self._scores)
+        entry = Drawn.of(target, drawings, self._item_ids)
         before = self._drawn.get(target)
         if entry != before and (drawings or before is not None):
             self._note(entry)
@@ -269,9 +227,8 @@ class Ledger:
         with self.alone():
             self.book.check(target, answers, **accepted, repeat=repeat)
             if len(answers.items):
-                entry = self.book.to_record(target, answers, repeat)
-                self._note(entry.model_copy(update={**known, "corrects": correct}))
-                self.record.tell(target, answers, repeat)
+                self._note(Told.of(target, answers, self._item_ids, repeat=repeat,
+                                   corrects=correct, **known))  # fmt: skip
 
     def check_table(self, table: Scores, matched: Mapping[str, int], *, is_named: bool) -> None:
         """Raise AnswersError for a different scale or model, or ids in a different Unicode form.
@@ -367,7 +324,6 @@ class Ledger:
         with self.alone():
             self.book.check_skipped(target, items, again)
             self._note(Skipped(target=target, items=tuple(self._item_ids[items])))
-            self.record.skip(target, items.tolist())
 
     def follow(self, target: str, lead: Lead, leader: str) -> None:
         """Record that a target, which may be new, follows a run.
@@ -389,8 +345,7 @@ class Ledger:
                     f"{target!r} already has items other than those of {leader}",
                     hint="use a different name for the target, or a different folder",
                 )
-            self._note(Followed(target=target, of=leader, lead=self.book.to_led(lead)))
-            self.record.follow(target, lead)
+            self._note_lead(target, leader, lead)
 
     def lead_itself(self, target: str, budget: int) -> None:
         """Record that the rounds of a target so far were chosen for this largest number of items.
@@ -400,7 +355,10 @@ class Ledger:
         rounds, lead = self.record.rounds(target), self.record.lead(target)
         if len(rounds) > (0 if lead is None else lead.followed(rounds)):
             lead = self.record.as_lead(target, len(self._item_ids), budget)
-            self._note(Followed(target=target, of=target, lead=self.book.to_led(lead)))
+            self._note_lead(target, target, lead)
+
+    def _note_lead(self, target: str, leader: str, lead: Lead) -> None:
+        self._note(Followed(target=target, of=leader, lead=Led.of(lead, self._item_ids)))
 
     def unskip(self, target: str, items: IntArray) -> None:
         """Record that those of these items that were skipped are to be requested again."""
@@ -409,7 +367,6 @@ class Ledger:
             if again:
                 ids = tuple(self._item_ids[again])
                 self._note(Skipped(target=target, items=ids, again=True))
-                self.record.unskip(target, again)
 
     def note_run(self, entry: Ran) -> None:
         """Record what a batch cost, and which of its items failed."""

@@ -6,13 +6,19 @@ from secrets import token_hex
 from typing import Any
 
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.changes import FoundScores, keep_items, keep_scores, left_out, model_hashes
+from fewbench.evaluation.changes import (
+    FoundScores,
+    keep_change,
+    keep_scores,
+    left_out,
+    model_hashes,
+)
 from fewbench.evaluation.choosing import Choosing, Start
-from fewbench.evaluation.journal import Header, Journal, Removed, part_of, targets_of
+from fewbench.evaluation.entries import Removed
+from fewbench.evaluation.journal import Header, Journal, targets_of
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Method
-from fewbench.scores import save_scores
 
 
 def save(
@@ -50,20 +56,17 @@ def go_on_with(choosing: Choosing, found: FoundScores, journal: Journal) -> None
     scores, entries = choosing.scores, list(journal.fresh())
     everyone = targets_of(journal.header(), entries)
     removed = [Removed(removed=found.removed)] if found.removed else []
-    kept = list(part_of([*entries, *removed], scores.items.index, everyone))
-    choosing.ledger.carry(kept)
-    choosing.changes = (*found.notes, *left_out(entries, kept))
+    choosing.ledger.carry([*entries, *removed], everyone)
+    choosing.changes = (*found.notes, *left_out(entries, choosing.ledger.record))
 
     def note() -> None:
-        header = journal.header()
-        keep_items(scores, journal.folder)
-        own = journal.scores_path(header)
-        if own is not None and own.parent == journal.folder.absolute():
-            save_scores(scores, own)
-        journal.append(removed[0])
-        changed = {"changes": header.changes + 1, "models": model_hashes(scores)}
-        changed |= {"subset": choosing.settings.subset, "provenance": choosing.provenance}
-        journal.write(header.model_copy(update=changed))
+        own = journal.scores_path(journal.header())
+        is_kept = own is not None and own.parent == journal.folder.absolute()
+        journal.append(removed[0])  # first: where this ends here, the answers do not count either
+        keep_change(
+            journal, scores, own if is_kept else None,
+            subset=choosing.settings.subset, provenance=choosing.provenance,
+        )  # fmt: skip
 
     choosing.ledger.go_on_in(journal, note if removed else None)
 

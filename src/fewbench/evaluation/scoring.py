@@ -15,7 +15,8 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import EvaluationError, FewbenchError
-from fewbench.evaluation.journal import INSPECT_LOGS, Told, logs_of
+from fewbench.evaluation.entries import Told
+from fewbench.evaluation.journal import INSPECT_LOGS, logs_of
 from fewbench.scores import Average, Scores
 from fewbench.scores.benchmark import COHORT, WEIGHT, ItemTable
 from fewbench.scores.groups import EQUAL

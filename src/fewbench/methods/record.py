@@ -112,6 +112,7 @@ class Record:
         self._skipped: dict[str, set[int]] = {}
         self._leads: dict[str, Lead] = {}
         self._drawings: dict[str, tuple[Drawing, ...]] = {}
+        self._restored: dict[str, int] = {}  # number of the round whose request was lost
         for target in targets:
             self.add(target)
 
@@ -275,10 +276,15 @@ class Record:
         self._rounds[target].append(items)
         self._note_asked(target, items)
 
-    def extend_round(self, target: str, items: IntArray) -> None:
-        """Record further items of a target's last round."""
-        self._rounds[target][-1] = np.append(self._rounds[target][-1], items)
-        self._note_asked(target, items)
+    def restore(self, target: str, items: IntArray) -> None:
+        """Add a round for those of these items whose request was lost, as by a repair."""
+        lost, rounds = np.unique(items[~self.is_asked(target, items)]), self._rounds[target]
+        if len(lost) and self._restored.get(target) != len(rounds):
+            rounds.append(lost[:0])  # one round for all, until a request follows that is known
+            self._restored[target] = len(rounds)
+        if len(lost):
+            rounds[-1] = np.append(rounds[-1], lost)
+            self._note_asked(target, lost)
 
     def _note_asked(self, target: str, items: IntArray) -> None:
         new = items[~self.is_asked(target, items)]

@@ -7,14 +7,8 @@ from pathlib import Path
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
-from fewbench.evaluation.journal import (
-    Entry,
-    Header,
-    Journal,
-    Told,
-    kept_replies,
-    targets_of,
-)
+from fewbench.evaluation.entries import JournalEntry, Told, kept_replies
+from fewbench.evaluation.journal import Header, Journal, targets_of
 from fewbench.packs.contents import open_pack
 from fewbench.scores import Scores
 
@@ -96,7 +90,7 @@ def _before(
 
 def _after(
     scores: Scores,
-    entries: list[Entry],
+    entries: list[JournalEntry],
     runs: Mapping[str, Mapping[str, float]],
     named: tuple[str, ...],
     level: float,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fewbench._text import masked_arguments
 from fewbench.errors import RunError
-from fewbench.evaluation.journal import Ran
+from fewbench.evaluation.entries import Ran
 from fewbench.runners.model_facts import CODE, FILES, OF_PATH, WEIGHTS
 from fewbench.runners.result import Spent
 

@@ -13,11 +13,11 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
 from fewbench.evaluation.changes import ITEMS, started_scores
+from fewbench.evaluation.entries import Ran
 from fewbench.evaluation.extending import extend, extension_note
 from fewbench.evaluation.journal import (
     Header,
     Journal,
-    Ran,
     folder_and_target,
     has_evaluation,
     targets_of,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from fewbench._names import counted
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.journal import Ran
+from fewbench.evaluation.entries import Ran
 from fewbench.evaluation.opening import COST
 from fewbench.runners.batches import spent_on
 from fewbench.runners.result import Spent

@@ -19,7 +19,7 @@ from fewbench._names import counted, some
 from fewbench._text import masked, plain
 from fewbench.errors import AnswersError, RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.journal import Ran
+from fewbench.evaluation.entries import Ran
 from fewbench.evaluation.opening import COST
 from fewbench.methods import Method
 from fewbench.runners.batches import (

@@ -9,7 +9,8 @@ from fewbench._names import some
 from fewbench._text import quoted
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.journal import Followed, Journal, logs_of, part_of, targets_of
+from fewbench.evaluation.entries import Followed, part_of
+from fewbench.evaluation.journal import Journal, logs_of, targets_of
 from fewbench.runners.run_folder import locked
 
 
