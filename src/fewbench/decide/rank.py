@@ -164,6 +164,7 @@ def rank(
         next_items=more,
         pairing=pairing(sides),
         is_limited=any(side.is_limited for side in sides if side.name in next_targets),
+        sequential=sequential,
         history=dated,
         warnings=tuple(warnings),
     )

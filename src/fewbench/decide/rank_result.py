@@ -159,6 +159,8 @@ class Ranking(Shown, Frozen):
         How to run targets on the same items if some share few.
     is_limited : bool
         Whether a limit on cost leaves no further items of a target that settles it.
+    sequential : bool
+        Whether the ranks hold at all looks at growing answers together.
     history : tuple of Dated
         The targets that have a date, the oldest first, with the change from one to the next, if
         wanted.
@@ -180,6 +182,7 @@ class Ranking(Shown, Frozen):
     next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     pairing: Pairing | None = None
     is_limited: bool = False
+    sequential: bool = False
     history: tuple[Dated, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -229,12 +232,11 @@ class Ranking(Shown, Frozen):
                  for name, chosen in self.next_items.items()}  # fmt: skip
         sections += [Section("next", "Next items", facts=items)] if items else []
         targets = " and ".join(self.next_targets)
-        how = "repeat the command with --next-items NUMBER --ask, and with --sequential from now on"
+        how = "repeat the command with --next-items NUMBER --ask"
+        how += "" if self.sequential else ", and with --sequential from now on"
         if self.is_limited:
-            how = (
-                "rerun the command of fewbench run with a larger --cost, and repeat this command "
-                "with --sequential"
-            )
+            how = "rerun the command of fewbench run with a larger --cost, and repeat this command"
+            how += "" if self.sequential else " with --sequential"
         more = [f"run more items of {targets}: {how}"] * bool(targets)
         return Page(
             "rank",

@@ -49,16 +49,21 @@ def beyond(items: int, questions: int | None, *, all_ran: bool) -> str:
     )
 
 
-def more_items(items: int, *, is_limited: bool) -> str:
-    """Say how to ask for more items of an evaluation, or how to afford them."""
+def more_items(items: int, *, is_limited: bool, is_sequential: bool) -> str:
+    """Say how to ask for more items of an evaluation, or how to afford them.
+
+    `is_sequential` if the command was already given --sequential.
+    """
     if is_limited:
+        again = "" if is_sequential else " with --sequential from now on"
         return (
             "rerun the command of fewbench run with a larger --cost: it keeps all answers. Then "
-            "repeat this command with --sequential from now on"
+            f"repeat this command{again}"
         )
+    again = "" if is_sequential else ", and with --sequential from now on"
     return (
-        f"repeat the command with --next-items {max(items, 1)} --ask, and with --sequential from "
-        "now on: it asks for as many more items, and keeps all answers"
+        f"repeat the command with --next-items {max(items, 1)} --ask{again}: it asks for as many "
+        "more items, and keeps all answers"
     )
 
 
