@@ -13,7 +13,8 @@ def close():
     table = simulate(2, 2000, seed=4)
     evaluation = Evaluation(table.benchmark, "fewbench", 20, ["one", "two"])
     for n, (name, items) in enumerate(evaluation.ask().items()):
-        evaluation.tell(name, {item: float(at % 2 < 1 or at < 4 * n) for at, item in enumerate(items)})
+        right = [float(at % 2 < 1 or at < 4 * n) for at in range(len(items))]
+        evaluation.tell(name, dict(zip(items, right, strict=True)))
     return evaluation
 
 

@@ -1,6 +1,9 @@
 """More items for a run: answers and their order stay, and all answers are a sample of all items."""
 
+import sys
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from fewbench import Benchmark
@@ -8,6 +11,8 @@ from fewbench.algorithms.sampling import permanent_order
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.extending import extend
+from fewbench.runners.command import CommandRunner
+from fewbench.runners.driving import run_with
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
@@ -194,3 +199,29 @@ def test_items_that_the_method_could_not_estimate_with_are_refused_before_they_a
     assert Evaluation.open(tmp_path / "run").estimate() == before
     extend(tmp_path / "run", Benchmark(items.iloc[:6]))
     assert Evaluation.open(tmp_path / "run").estimate()["new"].items_total == 6
+
+
+ANSWER_ALL = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"item": json.loads(line)["item"], "score": 1}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("named", ["before", "more", "whole"])
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_a_program_goes_on_with_whichever_file_of_an_extended_run(tmp_path, named, tasks):
+    rows = [{"id": f"q{n:02}", "task": f"task-{n // 60 % tasks}"} for n in range(90)]
+    whole = pd.DataFrame(rows).set_index("id")
+    files = {"before": whole[:60], "more": whole[60:], "whole": whole}
+
+    evaluation = Evaluation(Benchmark(files["before"]), "fewbench", 20, ["t"])
+    evaluation.save(tmp_path)
+    evaluation.tell("t", dict.fromkeys(evaluation.ask()["t"][:12], 1.0))
+    extend(tmp_path, Benchmark(files["more"]))
+    runner = CommandRunner([sys.executable, "-S", "-c", ANSWER_ALL], timeout=20)
+    given = Benchmark(files[named])
+    run_with(runner, given, "fewbench", 20, folder=tmp_path, targets=["t"])
+    answered = Evaluation.open(tmp_path).record.answered("t")
+    assert len(answered) == 30
+    assert (answered >= 60).sum() == 10

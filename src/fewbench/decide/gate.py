@@ -198,8 +198,8 @@ class Gate(Shown, Frozen):
                 all_ran = all(check.kind in ("known", "answers") for check in out_of_reach)
                 lesser.insert(1, beyond(self.items_total, questions, all_ran=all_ran))
             elif most:
-                further = [more_items(most - self.items_run, is_limited=self.is_limited,
-                                      is_sequential=bool(self.checked_at))]  # fmt: skip
+                more, sequential = most - self.items_run, bool(self.checked_at)
+                further = [more_items(more, limited=self.is_limited, sequential=sequential)]
             if self.items_open:
                 further = [
                     "rerun the command of fewbench run, or fewbench ask "

@@ -255,8 +255,7 @@ class Versus(Shown, Frozen):
         more = []
         if self.verdict == "undecided" and self.items_needed is not None:
             n = self.items_needed - min(self.items_a, self.items_b)
-            is_sequential = bool(self.checked_at)
-            more = [more_items(n, is_limited=self.is_limited, is_sequential=is_sequential)]
+            more = [more_items(n, limited=self.is_limited, sequential=bool(self.checked_at))]
         if self._is_chosen and more and not self.is_limited:
             more = [
                 f"run {self.b} on all items once, or both on a random sample (-m random): chosen "

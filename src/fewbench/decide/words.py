@@ -49,21 +49,20 @@ def beyond(items: int, questions: int | None, *, all_ran: bool) -> str:
     )
 
 
-def more_items(items: int, *, is_limited: bool, is_sequential: bool) -> str:
+def more_items(items: int, *, limited: bool, sequential: bool) -> str:
     """Say how to ask for more items of an evaluation, or how to afford them.
 
-    `is_sequential` if the command was already given --sequential.
+    `sequential` if the command was given --sequential already.
     """
-    if is_limited:
-        again = "" if is_sequential else " with --sequential from now on"
+    on = "" if sequential else "with --sequential from now on"
+    if limited:
         return (
             "rerun the command of fewbench run with a larger --cost: it keeps all answers. Then "
-            f"repeat this command{again}"
+            f"repeat this command {on}".rstrip()
         )
-    again = "" if is_sequential else ", and with --sequential from now on"
     return (
-        f"repeat the command with --next-items {max(items, 1)} --ask{again}: it asks for as many "
-        "more items, and keeps all answers"
+        f"repeat the command with --next-items {max(items, 1)} --ask{on and f', and {on}'}: it "
+        "asks for as many more items, and keeps all answers"
     )
 
 

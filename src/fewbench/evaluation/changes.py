@@ -89,29 +89,23 @@ def keep_scores(scores: Scores, folder: Path) -> str | None:
 
 
 def started_scores(
-    folder: Path,
-    header: Header,
-    path: Path | None,
-    scores: Scores | str | os.PathLike[str] | None,
+    journal: Journal, header: Header, scores: Scores | str | os.PathLike[str] | None = None
 ) -> tuple[FoundScores, tuple[str, ...]]:
     """Return the scores that an evaluation continues with, and notes on how they were read.
 
     Parameters
     ----------
-    folder : Path
-        Folder of the evaluation.
-    header : Header
-        Settings that the evaluation was started with.
-    path : Path or None
-        File of the scores, if it is known.
+    journal, header
+        Folder of the evaluation, and what it was started with.
     scores : Scores, path or str, optional
-        Scores given in place of that file, or where they are now.
+        Scores given in place of those of the start, or where these are now.
 
     Raises
     ------
     EvaluationError
         If the scores are not known, or do not fit (`found_scores`).
     """
+    folder, path = journal.folder, journal.scores_path(header)
     notes: tuple[str, ...] = ()
     average = header.provenance.average
     if not isinstance(scores, Scores):

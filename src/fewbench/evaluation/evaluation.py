@@ -226,7 +226,7 @@ class Evaluation:
         journal = Journal(Path(folder))
         header = journal.header()
         path = journal.scores_path(header)
-        found, notes = started_scores(journal.folder, header, path, scores)
+        found, notes = started_scores(journal, header, scores)
         start = Start.from_header(header, method)
         if found.is_changed:
             start = start.carried(found.scores, is_same_question=not found.is_reweighed)
@@ -576,15 +576,9 @@ class Evaluation:
         answered = self._ledger.book.given(target, answers, probabilities)
         odd = self._ledger.book.odd_replies(target, answered, replies or {}, strict=strict)
         self._check_open(target)
-        self._ledger.tell(
-            target,
-            answered,
-            accept_fractions=accept_fractions,
-            correct=correct,
-            repeat=repeat,
-            replies=odd,
-            texts=dict(texts or {}),
-        )
+        accepted = {"accept_fractions": accept_fractions, "correct": correct}
+        more = {"replies": odd, "texts": dict(texts or {})}
+        self._ledger.tell(target, answered, accepted, repeat=repeat, **more)
         return self._left(target)
 
     def tell_table(
@@ -637,8 +631,8 @@ class Evaluation:
         with self._ledger.alone():  # all targets' answers, or none
             taken = self._ledger.tell_table(
                 table, matched, replies or {}, dict(texts or {}),
-                accept_differences=accept_differences, accept_fractions=accept_fractions,
-                correct=correct, strict=strict, is_named=target is not None, repeat=repeat,
+                {"accept_fractions": accept_fractions, "correct": correct}, strict=strict,
+                accept_differences=accept_differences, is_named=target is not None, repeat=repeat,
             )  # fmt: skip
         for name in matched:
             self._check_open(name)

@@ -36,6 +36,8 @@ from fewbench.scores.costs import cost_of_answers
 from fewbench.scores.replies import describe_alike, describe_replies, is_limited, replies_of
 
 NOTHING = 0.0, 0
+Accepted = Mapping[str, bool]
+"""`accept_fractions` and `correct`, as of `AnswerBook.check`."""
 
 
 class Ledger:
@@ -213,22 +215,14 @@ class Ledger:
         return self._noted[target] == len(self.record.rounds(target))
 
     def tell(
-        self,
-        target: str,
-        answers: Answers,
-        *,
-        accept_fractions: bool,
-        correct: bool,
-        repeat: int = 1,
-        **known: Any,
+        self, target: str, answers: Answers, accepted: Accepted, *, repeat: int = 1, **known: Any
     ) -> None:
         """Check and record answers; `known` sets further fields of `Told`."""
-        accepted = {"accept_fractions": accept_fractions, "correct": correct}
         with self.alone():
             self.book.check(target, answers, **accepted, repeat=repeat)
             if len(answers.items):
-                self._note(Told.of(target, answers, self._item_ids, repeat=repeat,
-                                   corrects=correct, **known))  # fmt: skip
+                known |= {"repeat": repeat, "corrects": accepted["correct"]}
+                self._note(Told.of(target, answers, self._item_ids, **known))
 
     def check_table(self, table: Scores, matched: Mapping[str, int], *, is_named: bool) -> None:
         """Raise AnswersError for a different scale or model, or ids in a different Unicode form.
@@ -265,21 +259,20 @@ class Ledger:
         matched: Mapping[str, int],
         replies: Mapping[str, str],
         texts: Mapping[str, str],
+        accepted: Accepted,
         *,
         accept_differences: bool,
-        accept_fractions: bool,
-        correct: bool,
         strict: bool,
         is_named: bool,
         repeat: int = 1,
     ) -> Taken:
         """Check and record a table's answers, all or none; see `Evaluation.tell_table`."""
-        book, given_as = self.book, {"accept_fractions": accept_fractions, "correct": correct}
+        book = self.book
         compared = book.compare(table, matched, accept_differences=accept_differences)
         every = {name: book.from_table(table, row, name) for name, row in matched.items()}
         odd: dict[str, dict[str, str]] = {}
         for name, answers in every.items():  # before any is recorded
-            book.check(name, answers, **given_as, repeat=repeat)
+            book.check(name, answers, **accepted, repeat=repeat)
             reply_texts = replies_of(table, table.model_ids[matched[name]]) | dict(replies)
             odd[name] = book.odd_replies(name, answers, reply_texts, strict=strict)
         taken, repeated, corrected, asked = 0, 0, 0, set[str]()
@@ -300,7 +293,7 @@ class Ledger:
             paid_for = self._item_ids[answers.items[is_new]].tolist()
             cost = cost_of_answers(table, table.model_ids[matched[name]], paid_for)
             self.tell(
-                name, answers, **given_as, repeat=repeat, conditions=conditions,
+                name, answers, accepted, repeat=repeat, conditions=conditions,
                 differences=compared.differences, doubts=compared.doubts, replies=odd[name],
                 texts=texts, model=model, cost=cost,
             )  # fmt: skip

@@ -127,7 +127,7 @@ class CommandRunner(Runner):
         """Start the program; RunError if it cannot be started."""
         self._tasks = {str(item): str(task) for item, task in scores.items["task"].items()}
         self._scale = scores.scale
-        self._program = _Program(self._command)
+        self._program = self._program or _Program(self._command)
         return []
 
     def answer(self, target: str, items: Sequence[str]) -> Answered:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
-from fewbench.runners.joining import LeadingRun, check_limits, unnamed_target
+from fewbench.runners.joining import LeadingRun, check_limits, unnamed_target, with_later_items
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, items_of
 from fewbench.runners.run_folder import undone_if_refused
@@ -150,7 +150,8 @@ class Runner(ABC):
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check all that can be checked before anything is spent; return notes for the user.
 
-        Raises RunError if the items cannot be run.
+        Called again if the run has items that these scores lack. Raises RunError if the items
+        cannot be run.
         """
         return []
 
@@ -304,7 +305,9 @@ def run_with(
     try:
         leader = settings.get("items_of")
         check_limits(stop, scores, folder, leader)
-        if scores is None:
+        if scores is not None:
+            scores = with_later_items(folder, as_sources(scores))
+        else:
             scores = runner.benchmark()
         if scores is None and leader is not None:
             scores, settings["scores_path"] = LeadingRun.read(leader).scores()
@@ -327,6 +330,9 @@ def run_with(
             Run.open(scores, method, stop, folder, names, **settings) as run,
         ):
             run.notes += notes
+            whole = run.evaluation.scores  # a folder has the items of all files that it was given
+            if not whole.items.index.isin(scores.items.index).all():
+                run.note(runner.prepare(whole, names))
             run.check_limits(
                 runner.reports,
                 "limit the number of items (-n, in Python budget=), or add a column cost to them",

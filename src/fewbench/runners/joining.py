@@ -59,9 +59,8 @@ class LeadingRun:
 
     def scores(self) -> tuple[Scores, Path | None]:
         """Return what this run was started with, and its file."""
-        path = Journal(self.folder).scores_path(self.header)
-        found, _ = started_scores(self.folder, self.header, path, None)
-        return found.scores, path
+        journal = Journal(self.folder)
+        return started_scores(journal, self.header)[0].scores, journal.scores_path(self.header)
 
     def check(self, evaluation: Evaluation) -> None:
         """Raise EvaluationError unless this run's items can run there."""
@@ -219,6 +218,21 @@ def unnamed_target(
                     hint="name the model with -t",
                 )
     return targets[0] if len(targets) == 1 else model or DEFAULT_TARGET
+
+
+def with_later_items(folder: str | Path | None, scores: Scores) -> Scores:
+    """Return scores with the items that `extend` took into a folder since their file was written.
+
+    Scores that lack other items of the evaluation, or have more, stay as they are.
+    """
+    if folder is None or scores.origin is not None or not (Path(folder) / ITEMS).exists():
+        return scores
+    known, own = open_saved(Path(folder) / ITEMS).items.index, scores.items.index
+    if known.isin(own).all() or not own.isin(known).all():
+        return scores
+    journal = Journal(Path(folder))
+    whole = started_scores(journal, journal.header(), scores)[0].scores
+    return whole if whole.n_items == len(known) else scores
 
 
 def reopened(

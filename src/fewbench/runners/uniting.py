@@ -10,7 +10,7 @@ from fewbench._text import quoted
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.entries import Followed, part_of
-from fewbench.evaluation.journal import Journal, logs_of, targets_of
+from fewbench.evaluation.journal import Journal, logs_of
 from fewbench.runners.run_folder import locked
 
 
@@ -42,8 +42,6 @@ def unite_runs(
     place = Path(folder)
     with locked(place):
         mine = Evaluation.open(place)
-        journal = Journal(place)
-        own = list(journal.fresh())
         joined: dict[str, int] = {}
         lines = []
         is_other = False
@@ -51,20 +49,19 @@ def unite_runs(
             theirs = Evaluation.open(other)
             _check(mine, theirs, place, other)  # chances by other sources stay as they were
             is_other |= theirs.scores.fingerprint != mine.scores.fingerprint
-            entries = list(Journal(other).fresh())
-            targets = targets_of(Journal(other).header(), entries)
-            known = {*targets_of(journal.header(), own), *joined}
-            twice = [name for name in targets if name in known]
+            known = {*mine.targets, *joined}
+            twice = [name for name in theirs.targets if name in known]
             if differ := [name for name in twice if _answers(theirs, name) != _answers(mine, name)]:
                 raise RunError(
                     f"{other}: {some(differ)} has other answers than in {place}",
                     hint="name the target differently in one of them, or remove it there: fewbench "
                     f"repair {quoted(other)} --remove {quoted(differ[0])}",
                 )
-            new = [name for name in targets if name not in known]
-            lines += [(other, name, list(part_of(entries, mine.scores.items.index, [name])))
+            new = [name for name in theirs.targets if name not in known]
+            lines += [(other, name, list(part_of(theirs.entries, mine.scores.item_ids, [name])))
                       for name in new]  # fmt: skip
             joined |= {name: len(_answers(theirs, name)) for name in new}
+        journal = Journal(place)
         header = journal.header()
         first = [name for _, name, of_target in lines
                  if not any(isinstance(entry, Followed) for entry in of_target)]  # fmt: skip
