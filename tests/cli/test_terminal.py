@@ -15,7 +15,7 @@ from replying import Replying, serving
 import fewbench
 from fewbench._text import keep_secrets, masked, masked_arguments
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.entries import Ran
+from fewbench.evaluation.entries import RunBatch
 from fewbench.runners.batches import check_facts, masked_facts
 from fewbench.testing import simulate
 
@@ -87,7 +87,7 @@ def test_keys_that_programs_repeat_are_masked(cli, scores, monkeypatch, tmp_path
 def test_a_key_among_the_facts_does_not_keep_a_run_from_going_on(monkeypatch):
     monkeypatch.setenv("MY_API_KEY", KEY)
     facts = masked_facts({"program": f"./answer --key {KEY}"})
-    kept = [Ran(target="new", facts=facts)]
+    kept = [RunBatch(target="new", facts=facts)]
     assert KEY not in repr(kept)
     for is_new in (True, False):
         assert check_facts(kept, "new", facts, is_new=is_new, accept=False) is None

@@ -6,7 +6,7 @@ import pytest
 from fewbench import Benchmark
 from fewbench.errors import EvaluationError, RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.entries import Told
+from fewbench.evaluation.entries import AnswerSet
 from fewbench.evaluation.extending import extend
 from fewbench.evaluation.scoring import Scoring
 from fewbench.runners.uniting import unite_runs
@@ -125,9 +125,9 @@ def test_another_metric_is_averaged_over_the_same_items(table, tmp_path, monkeyp
 
     def told(_, target, asked, *__):
         scores = tuple(right[item] for item in asked)
-        return Told(target=target, items=tuple(asked), scores=scores), ()
+        return AnswerSet(target=target, items=tuple(asked), scores=scores), ()
 
-    monkeypatch.setattr("fewbench.evaluation.evaluation.told_by_logs", told)
+    monkeypatch.setattr("fewbench.evaluation.evaluation.answers_in_logs", told)
     part = table.take(models=np.arange(1, 7), items=OLD).averaged("macro")
     evaluation = finished(Evaluation(part, "random", 150, [NAME]), table)
     norm = table.take(models=np.arange(1, 7))

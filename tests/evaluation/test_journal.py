@@ -265,7 +265,8 @@ def test_lines_without_a_kind_open_as_before_and_new_lines_have_one(table, tmp_p
     older(tmp_path, asked)
     opened = Evaluation.open(tmp_path, sources)
     assert [entry.kind for entry in opened.entries] == [
-        *("asked", "ran", "told", "skipped", "skipped", "ran", "followed", "drawn", "removed")
+        *("asked", "batch", "answers", "skipped", "skipped"),
+        *("batch", "followed", "drawn", "removed"),
     ]
     record, ids = opened.record, sources.item_ids
     assert opened.targets == ("first", "second", "third")
@@ -275,7 +276,7 @@ def test_lines_without_a_kind_open_as_before_and_new_lines_have_one(table, tmp_p
     assert ids[record.lead("third").rounds[0]].tolist() == asked[:1]
     opened.tell("first", {asked[3]: 1.0})
     new = [json.loads(line) for line in lines(tmp_path)[9:]]
-    assert [line["items"] for line in new if line["kind"] == "told"] == [[asked[3]]]
+    assert [line["items"] for line in new if line["kind"] == "answers"] == [[asked[3]]]
     again = Evaluation.open(tmp_path, sources)
     assert again.record.answered("first").tolist() == opened.record.answered("first").tolist()
 

@@ -10,7 +10,7 @@ import pytest
 import fewbench
 from fewbench import Evaluation, Stop, from_arrays, run, versus
 from fewbench.errors import AnswersError, RunError
-from fewbench.evaluation.entries import Ran
+from fewbench.evaluation.entries import RunBatch
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
 from fewbench.scores import Scores, from_long
@@ -233,5 +233,5 @@ def test_told_answers_are_paid_once_and_unknown_prices_are_the_mean() -> None:
     assert spent() == 20
     evaluation.tell("new", dict.fromkeys(asked[10:15], 1.0))  # of no known cost
     assert spent() == 30
-    evaluation.note_run(Ran(target="new", cost=60.0))  # of a runner, for its answers
+    evaluation.note_run(RunBatch(target="new", cost=60.0))  # of a runner, for its answers
     assert spent() == 80

@@ -65,7 +65,7 @@ def test_one_model_is_loaded_at_a_time_and_batches_make_loading_pay(tmp_path):
             zip(TABLE.model_ids, TABLE.full_scores(), strict=True)).get),)  # fmt: skip
         times[batch] = sum(runner.times for runner in runners.values())
     assert times[30] < times[None]
-    facts = [entry.facts for entry in Evaluation.open(tmp_path / "run-30").ran if entry.facts]
+    facts = [entry.facts for entry in Evaluation.open(tmp_path / "run-30").batches if entry.facts]
     assert [one["model"] for one in facts] == list(TABLE.model_ids)
 
 

@@ -31,7 +31,7 @@ from fewbench.algorithms.best_of_many import (
 from fewbench.decide.best_result import BestResult, Candidate, Ending
 from fewbench.errors import EvaluationError, MethodError, RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.entries import Told
+from fewbench.evaluation.entries import AnswerSet
 from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import has_evaluation
 from fewbench.evaluation.opening import COST, costs_of
@@ -406,7 +406,7 @@ def _last_answers(evaluation: Evaluation, names: Sequence[str]) -> dict[str, int
     """Return after how many answers of all targets each one gave its last."""
     n, last = 0, dict.fromkeys(names, 0)
     for entry in evaluation.entries:
-        if isinstance(entry, Told) and entry.target in last:
+        if isinstance(entry, AnswerSet) and entry.target in last:
             n += len(entry.items)
             last[entry.target] = n
     return last

@@ -17,7 +17,7 @@ from fewbench._text import quoted
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.entries import Told, part_of
+from fewbench.evaluation.entries import AnswerSet, part_of
 from fewbench.evaluation.journal import Header, Journal, targets_of
 from fewbench.evaluation.ledger import Ledger
 from fewbench.methods import Answers
@@ -156,16 +156,16 @@ class _Run:
         header = journal.header()
         every = list(journal.fresh())
         targets = targets_of(header, every)
-        told = (entry.items for entry in every if isinstance(entry, Told))
-        items = pd.Index(dict.fromkeys(chain.from_iterable(told)))
+        answered = (entry.items for entry in every if isinstance(entry, AnswerSet))
+        items = pd.Index(dict.fromkeys(chain.from_iterable(answered)))
         entries = list(part_of(every, items, targets))  # without removed items
-        if not any(isinstance(entry, Told) for entry in entries):
+        if not any(isinstance(entry, AnswerSet) for entry in entries):
             raise EvaluationError(
                 f"{folder}: no answers of {some(targets)}",
                 hint="run the items that fewbench ask lists, and record the answers",
             )
-        answered = Benchmark(pd.DataFrame({"task": NO_TASK}, index=items))
-        ledger = Ledger(as_sources(answered), targets)
+        benchmark = Benchmark(pd.DataFrame({"task": NO_TASK}, index=items))
+        ledger = Ledger(as_sources(benchmark), targets)
         ledger.carry(entries, targets)
         return cls(journal, header, ledger, items.to_numpy())
 
@@ -206,7 +206,7 @@ class _Run:
     def conditions(self, target: str) -> "pd.DataFrame":
         """Return the known prompts and scoring of items: one row per item."""
         by_column: dict[str, dict[str, str]] = {name: {} for name in COLUMNS}
-        for entry in self.ledger.told(target):
+        for entry in self.ledger.answers_of(target):
             for name, texts in entry.conditions.items():
                 by_column[name] |= {
                     entry.items[at]: text for text, places in texts.items() for at in places
@@ -243,8 +243,8 @@ def _with_run(
     """
     differences, kept, is_new = list(_other_items(table, run)), list[str](), False
     for target in run.targets:
-        answered_items, told = run.items(target), run.ledger.record.answers(target)
-        answers = dict(zip(answered_items, told.scores[0].tolist(), strict=True))
+        answered_items, by_position = run.items(target), run.ledger.record.answers(target)
+        answers = dict(zip(answered_items, by_position.scores[0].tolist(), strict=True))
         items = table.items.index.intersection(pd.Index(answered_items), sort=False)
         if not len(items):
             raise EvaluationError(
@@ -261,7 +261,7 @@ def _with_run(
                 f"{quoted(run.place_of(target))}=NAME (in Python "
                 f"names={{{run.place_of(target)!r}: NAME}})",
             )
-        repeats = _repeats_of(table, answered_items, told)
+        repeats = _repeats_of(table, answered_items, by_position)
         if at is not None and _is_same(table, at, row, repeats):
             kept.append(f"{table.model_ids[at]} ({run.place})")
             continue
@@ -346,10 +346,10 @@ def _answers_of(table: Scores) -> Spread:
     return table.is_run.astype(np.uint32), np.full((table.n_models, table.n_items), np.nan)
 
 
-def _repeats_of(table: Scores, items: Sequence[str], told: Answers) -> Spread:
+def _repeats_of(table: Scores, items: Sequence[str], answers: Answers) -> Spread:
     """Return the same of a run's answers, by the items of the table, shape (1, items)."""
-    counts = np.ones(len(items)) if told.counts is None else told.counts[0]
-    variances = np.full(len(items), np.nan) if told.variances is None else told.variances[0]
+    counts = np.ones(len(items)) if answers.counts is None else answers.counts[0]
+    variances = np.full(len(items), np.nan) if answers.variances is None else answers.variances[0]
     of_item = {item: at for at, item in enumerate(items)}
     at = np.array([of_item.get(item, -1) for item in table.items.index])
     is_run = at >= 0
@@ -371,7 +371,7 @@ def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | No
     _, n_items, width = table.probabilities.shape
     shares = np.full((n_items, width), np.nan, table.probabilities.dtype)
     of_items: dict[str, Any] = {}
-    for entry in run.ledger.told(target):
+    for entry in run.ledger.answers_of(target):
         options = entry.probabilities or [None] * len(entry.items)
         of_items |= dict(zip(entry.items, options, strict=True))
     lacking = [item for item, options in of_items.items() if options is None or None in options]

@@ -128,11 +128,11 @@ class AnswerBook:
         scale = self.sources.scale
         before = self.record.scores_of(target, repeat)
         first = self.record.first_scores(target)
-        told = zip(
+        rows = zip(
             answers.items.tolist(), answers.scores[0].tolist(), _counts_of(answers),
             self.record.is_asked(target, answers.items).tolist(), strict=True,
         )  # fmt: skip
-        for at, score, n, is_asked in told:
+        for at, score, n, is_asked in rows:
             name = f"{target!r}: item {self.sources.item_ids[at]!r}"
             if np.isnan(score):
                 raise AnswersError(

@@ -20,7 +20,7 @@ from fewbench._names import counted, some
 from fewbench._text import quoted
 from fewbench._types import BoolArray
 from fewbench.errors import EvaluationError, MissingFileError
-from fewbench.evaluation.entries import JournalEntry, Told
+from fewbench.evaluation.entries import AnswerSet, JournalEntry
 from fewbench.evaluation.journal import Header, Journal
 from fewbench.evaluation.opening import BENCHMARK, COST, SCORES, count_items
 from fewbench.methods import Record
@@ -320,15 +320,15 @@ def _models_now(
     parts += [f"{was!r} is called {name!r} now" for was, name in renamed.items()]
     parts += [f"{some(other)} answered otherwise"] if other else []
     names = [renamed.get(name, name) for name in started if name not in left]
-    said = "the source models have changed since the evaluation was started, and estimates are by "
-    return names, [f"{said}those of now: {'; '.join(parts)}"] if parts else []
+    text = "the source models have changed since the evaluation was started, and estimates are by "
+    return names, [f"{text}those of now: {'; '.join(parts)}"] if parts else []
 
 
 def left_out(entries: Iterable[JournalEntry], record: Record) -> tuple[str, ...]:
     """Return how many answers of each target do not count any more: those not in the record."""
     answered: dict[str, set[str]] = {}
     for entry in entries:
-        if isinstance(entry, Told):
+        if isinstance(entry, AnswerSet):
             answered.setdefault(entry.target, set()).update(entry.items)
     return tuple(
         f"{target}: {lost:,} of {counted(len(items), 'answer')} left the score, as their items are "

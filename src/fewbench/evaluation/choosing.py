@@ -339,7 +339,7 @@ class Choosing:
 
     def _costs(self, target: str) -> tuple[float, FloatArray] | None:
         reported = self.ledger.reported_cost(target)
-        reported += self.ledger.told_cost(target, is_all=not reported)
+        reported += self.ledger.stated_cost(target, is_all=not reported)
         return expected_costs(self.scores, self._calls(target), reported)
 
     def _calls(self, target: str) -> FloatArray:

@@ -66,7 +66,7 @@ class TargetEntry(JournalEntry):
         return self
 
 
-class Asked(JournalEntry):
+class AskedItems(JournalEntry):
     """One round of items requested from targets."""
 
     kind = "asked"
@@ -91,7 +91,7 @@ class Asked(JournalEntry):
                 book.record.add_round(target, items)
 
 
-class Told(TargetEntry):
+class AnswerSet(TargetEntry):
     """Answers of one target, scores in [0, 1].
 
     `differences` lists differences in prompts or scoring from the sources that the user accepted,
@@ -106,7 +106,7 @@ class Told(TargetEntry):
     (see `fewbench.scores.repeats`).
     """
 
-    kind = "told"
+    kind = "answers"
     beside: ClassVar = ("items", "scores", "probabilities", "counts", "variances")
     items: tuple[str, ...]
     scores: tuple[float, ...]
@@ -185,7 +185,7 @@ class Told(TargetEntry):
         book.record.tell(self.target, answers, self.repeat)
 
 
-class Skipped(TargetEntry):
+class SkippedItems(TargetEntry):
     """Items that a target cannot answer; or, with `again`, that are to be requested again."""
 
     kind = "skipped"
@@ -206,13 +206,13 @@ class Skipped(TargetEntry):
             book.record.skip(self.target, items.tolist())
 
 
-class Led(Frozen):
+class LeadByItem(Frozen):
     """A run that a target follows; see `fewbench.methods.record.Lead`."""
 
     rounds: tuple[tuple[str, ...], ...]
     scores: dict[str, float]
     budget: int
-    lead: "Led | None" = None
+    lead: "LeadByItem | None" = None
 
     @classmethod
     def of(cls, lead: Lead, ids: Ids) -> Self:
@@ -230,16 +230,16 @@ class Led(Frozen):
         lead = None if self.lead is None else self.lead.by_position(scores)
         return Lead(rounds, _array(self.scores, scores), self.budget, lead)
 
-    def on(self, items: Container[str]) -> "Led":
+    def on(self, items: Container[str]) -> "LeadByItem":
         """Return the part of some items; rounds without any are none, as those of targets are."""
         rounds = tuple(filter(None, (_among(asked, items) for asked in self.rounds)))
         lead = None if self.lead is None else self.lead.on(items)
-        return Led(
+        return LeadByItem(
             rounds=rounds, scores=_by_item(self.scores, items), budget=self.budget, lead=lead
         )
 
 
-class Followed(TargetEntry):
+class FollowedRun(TargetEntry):
     """A target, which may be new, follows a run.
 
     `of` names that run. Its answers are kept here, as they decide the chances of a sample's items.
@@ -247,7 +247,7 @@ class Followed(TargetEntry):
 
     kind = "followed"
     of: str
-    lead: Led
+    lead: LeadByItem
 
     def _on(self, items: Container[str]) -> Self:
         return self.model_copy(update={"lead": self.lead.on(items)})
@@ -264,7 +264,7 @@ class DrawnPhase(Frozen):
     chances: dict[str, float]
 
 
-class Drawn(TargetEntry):
+class DrawnSample(TargetEntry):
     """How a target's items were drawn so far, so that it can be known without the scores then.
 
     Without phases, a method chose them. The last entry of a target counts. It changes no record:
@@ -301,7 +301,7 @@ class Drawn(TargetEntry):
         return self.model_copy(update={"phases": tuple(phases)})
 
 
-class Removed(JournalEntry):
+class RemovedItems(JournalEntry):
     """Items that were taken out of the benchmark, or corrected: earlier answers do not count.
 
     Those who open the folder with other scores leave them out (`part_of`).
@@ -311,7 +311,7 @@ class Removed(JournalEntry):
     removed: tuple[str, ...]
 
 
-class Ran(TargetEntry):
+class RunBatch(TargetEntry):
     """What a batch of a run cost, and which of its items failed.
 
     `counts` is False where the model failed as a whole, which does not count against the items.
@@ -320,7 +320,7 @@ class Ran(TargetEntry):
     part of it that fewbench itself took.
     """
 
-    kind = "ran"
+    kind = "batch"
     facts: dict[str, str] | None = None
     failed: dict[str, str] = Field(default_factory=dict)
     counts: bool = True
@@ -331,12 +331,11 @@ class Ran(TargetEntry):
     own: float = 0.0
 
 
-KINDS: dict[str, type[JournalEntry]] = {
-    entry.kind: entry for entry in (Asked, Told, Skipped, Followed, Drawn, Removed, Ran)
-}
+EVERY = AskedItems, AnswerSet, SkippedItems, FollowedRun, DrawnSample, RemovedItems, RunBatch
+KINDS: dict[str, type[JournalEntry]] = {entry.kind: entry for entry in EVERY}
 UNTAGGED = {
-    "scores": Told, "targets": Asked, "items": Skipped, "lead": Followed, "phases": Drawn,
-    "removed": Removed, "target": Ran,
+    "scores": AnswerSet, "targets": AskedItems, "items": SkippedItems, "lead": FollowedRun,
+    "phases": DrawnSample, "removed": RemovedItems, "target": RunBatch,
 }  # fmt: skip
 """Lines of older versions have no kind: the first of these fields that one has says what it is."""
 
@@ -359,15 +358,15 @@ def part_of(
     left = known
     for entry in reversed(every):
         counting.append(left)
-        if isinstance(entry, Removed):
+        if isinstance(entry, RemovedItems):
             left -= {*entry.removed}
     for entry, left in zip(every, reversed(counting), strict=True):
-        part = entry.part(left if isinstance(entry, Told) else known, targets)
-        if part is not None and not isinstance(entry, Removed):
+        part = entry.part(left if isinstance(entry, AnswerSet) else known, targets)
+        if part is not None and not isinstance(entry, RemovedItems):
             yield part
 
 
-def kept_replies(told: Iterable[Told]) -> dict[tuple[str, int], str]:
+def kept_replies(told: Iterable[AnswerSet]) -> dict[tuple[str, int], str]:
     """Return the replies of a target that deserve a warning: (item, repeat) → kind.
 
     The last correction of an answer counts.

@@ -160,8 +160,8 @@ class Estimating:
         """Return a warning if the source models' scores are pass@K and a target's are not."""
         items = self._choosing.scores.items
         wanted = passes_of(items[SETTINGS].astype(str).unique()) if SETTINGS in items else ""
-        told = [entry.conditions.get(SETTINGS, {}) for entry in self._ledger.told(target)]
-        if not wanted or all(passes_of(texts) == wanted for texts in told):
+        settings = [entry.conditions.get(SETTINGS, {}) for entry in self._ledger.answers_of(target)]
+        if not wanted or all(passes_of(texts) == wanted for texts in settings):
             return []
         return [
             f"the source models' scores are {wanted}, and the target's are not known to be: record "

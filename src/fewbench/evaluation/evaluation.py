@@ -17,14 +17,14 @@ from fewbench.evaluation.answers import Taken, match_models
 from fewbench.evaluation.changes import started_scores
 from fewbench.evaluation.choosing import Choosing, Start
 from fewbench.evaluation.costs import Cost
-from fewbench.evaluation.entries import JournalEntry, Ran, Told
+from fewbench.evaluation.entries import AnswerSet, JournalEntry, RunBatch
 from fewbench.evaluation.estimate import Estimates, among_sources
 from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import Stop, check_followed, check_targets
 from fewbench.evaluation.packed import beyond_warnings
 from fewbench.evaluation.saving import go_on_to, go_on_with, save
-from fewbench.evaluation.scoring import Scoring, counted_alike, told_by_logs
+from fewbench.evaluation.scoring import Scoring, answers_in_logs, counted_alike
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
@@ -296,11 +296,11 @@ class Evaluation:
         entries = list(self.entries)
         notes = list(self.read_notes)
         if scoring.read_as:
-            entries = [entry for entry in entries if not isinstance(entry, Told)]
+            entries = [entry for entry in entries if not isinstance(entry, AnswerSet)]
             for target in self._answering():
                 asked = self.scores.item_ids[self.record.answered(target)].tolist()
-                told, lacking = told_by_logs(folder, target, asked, sources, scoring)
-                entries.append(told)
+                answer_set, lacking = answers_in_logs(folder, target, asked, sources, scoring)
+                entries.append(answer_set)
                 notes += lacking
         other = self._carried(sources, entries)
         other.read_notes = tuple(notes)
@@ -491,11 +491,11 @@ class Evaluation:
         return self._choosing.cost(target)
 
     @property
-    def ran(self) -> Sequence[Ran]:
+    def batches(self) -> Sequence[RunBatch]:
         """The batches that runs of these targets recorded."""
-        return self._ledger.ran
+        return self._ledger.batches
 
-    def note_run(self, entry: Ran) -> None:
+    def note_run(self, entry: RunBatch) -> None:
         """Record what a batch of a run cost, and which of its items failed.
 
         A limit on cost counts what was reported; without any, the items' column `cost`.

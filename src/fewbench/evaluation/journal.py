@@ -19,7 +19,7 @@ from fewbench._json import Frozen, loads, parse_json
 from fewbench._names import counted, some
 from fewbench._text import quoted
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.entries import Asked, Followed, JournalEntry, Told, read_entry
+from fewbench.evaluation.entries import AnswerSet, FollowedRun, JournalEntry, read_entry
 from fewbench.evaluation.opening import Stop
 from fewbench.methods.subset import Provenance, Subset
 
@@ -33,8 +33,8 @@ class Header(Frozen):
     """What an evaluation was opened with.
 
     `id` tells this evaluation from all others. The path `scores` is relative to the folder.
-    `targets` are the first ones; others may join (`Followed`). `models` has a hash of each source
-    model's answers, `changes` the number of times that items came, left or were corrected.
+    `targets` are the first ones; others may join (`FollowedRun`). `models` has a hash of each
+    source model's answers, `changes` the number of times that items came, left or were corrected.
     """
 
     format: Literal[1] = 1
@@ -57,7 +57,7 @@ class Header(Frozen):
 
 def targets_of(header: Header, entries: Iterable[JournalEntry]) -> tuple[str, ...]:
     """Return the targets of an evaluation: the first ones, and those that joined it."""
-    joined = [entry.target for entry in entries if isinstance(entry, Followed)]
+    joined = [entry.target for entry in entries if isinstance(entry, FollowedRun)]
     return tuple(dict.fromkeys([*header.targets, *joined]))
 
 
@@ -158,7 +158,7 @@ class Journal:
     def repair(self) -> list[int]:
         """Drop damaged lines of the answers; return their numbers.
 
-        Targets whose line `Followed` is lost stay: the header names them.
+        Targets whose line `FollowedRun` is lost stay: the header names them.
 
         EvaluationError if the header is lost: the answers do not say what it held.
         """
@@ -168,9 +168,8 @@ class Journal:
             entries = [_parse(line) for _, line in self._lines.read() if _is_sound(line)]
             if not entries and not (self.folder / HEADER).exists():
                 raise
-            asked = [entry for entry in entries if isinstance(entry, Asked)]
-            targets = dict.fromkeys(name for entry in asked for name in entry.targets)
-            n_answers = sum(len(entry.items) for entry in entries if isinstance(entry, Told))
+            targets = dict.fromkeys(name for entry in entries for name in entry.names)
+            n_answers = sum(len(entry.items) for entry in entries if isinstance(entry, AnswerSet))
             raise EvaluationError(
                 f"{self.folder}: {HEADER} is lost or damaged, and with it the scores file, method, "
                 f"budget and seed; {ANSWERS} still contains {counted(n_answers, 'answer')}"

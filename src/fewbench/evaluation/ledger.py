@@ -16,14 +16,14 @@ from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken
 from fewbench.evaluation.entries import (
-    Asked,
-    Drawn,
-    Followed,
+    AnswerSet,
+    AskedItems,
+    DrawnSample,
+    FollowedRun,
     JournalEntry,
-    Led,
-    Ran,
-    Skipped,
-    Told,
+    LeadByItem,
+    RunBatch,
+    SkippedItems,
     kept_replies,
     part_of,
 )
@@ -56,7 +56,7 @@ class Ledger:
     book : AnswerBook
         Checks answers before they are recorded.
     entries : list of JournalEntry
-    ran : list of Ran
+    batches : list of RunBatch
         Those of them that are batches of runs.
     turn : Turn
         For threads that share the evaluation: one at a time changes it, or estimates.
@@ -66,11 +66,11 @@ class Ledger:
         self.record = Record(tuple(targets), scores.n_items)
         self.book = AnswerBook(scores, self.record)
         self.entries: list[JournalEntry] = []
-        self.ran: list[Ran] = []
+        self.batches: list[RunBatch] = []
         self.turn = Turn()
         self._scores, self._item_ids = scores, scores.item_ids
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
-        self._drawn: dict[str, Drawn] = {}  # the last of each target
+        self._drawn: dict[str, DrawnSample] = {}  # the last of each target
         self._paid: dict[str, set[tuple[str, int]]] = defaultdict(set)  # items, and which answers
         self._stated: dict[str, tuple[float, int]] = {}  # by logs: costs, of how many answers
         self._journal: Journal | None = None
@@ -112,7 +112,7 @@ class Ledger:
 
     def _take(self, entry: JournalEntry) -> None:
         """Add an entry that was made before; AnswersError, ScoresError if it does not fit."""
-        if not isinstance(entry, Followed):  # by which a target joins
+        if not isinstance(entry, FollowedRun):  # by which a target joins
             for target in entry.names:
                 self.check_target(target)
         entry.apply(self.book)
@@ -156,11 +156,11 @@ class Ledger:
 
     def _add(self, entry: JournalEntry) -> None:
         self.entries.append(entry)
-        if isinstance(entry, Ran):
-            self.ran.append(entry)
-        elif isinstance(entry, Drawn):
+        if isinstance(entry, RunBatch):
+            self.batches.append(entry)
+        elif isinstance(entry, DrawnSample):
             self._drawn[entry.target] = entry
-        elif isinstance(entry, Told):
+        elif isinstance(entry, AnswerSet):
             paid = self._paid[entry.target]
             stated, n_stated = self._stated.get(entry.target, NOTHING)
             n_before = len(paid)
@@ -172,7 +172,7 @@ class Ledger:
     @property
     def n_changes(self) -> int:
         """Number of entries that estimates may depend on."""
-        return len(self.entries) - len(self.ran)
+        return len(self.entries) - len(self.batches)
 
     # -- entries -------------------------------------------------------------------------------
 
@@ -184,13 +184,13 @@ class Ledger:
                 new.setdefault(tuple(items.tolist()), []).append(target)
         for positions, targets in new.items():
             ids = tuple(self._item_ids[list(positions)])
-            self._note(Asked(targets=tuple(targets), items=ids))
+            self._note(AskedItems(targets=tuple(targets), items=ids))
             for target in targets:
                 self._noted[target] += 1
 
     def note_drawn(self, target: str, drawings: Sequence[Drawing]) -> None:
         """Note how a target's items were drawn, if that has changed."""
-        entry = Drawn.of(target, drawings, self._item_ids)
+        entry = DrawnSample.of(target, drawings, self._item_ids)
         before = self._drawn.get(target)
         if entry != before and (drawings or before is not None):
             self._note(entry)
@@ -217,12 +217,12 @@ class Ledger:
     def tell(
         self, target: str, answers: Answers, accepted: Accepted, *, repeat: int = 1, **known: Any
     ) -> None:
-        """Check and record answers; `known` sets further fields of `Told`."""
+        """Check and record answers; `known` sets further fields of `AnswerSet`."""
         with self.alone():
             self.book.check(target, answers, **accepted, repeat=repeat)
             if len(answers.items):
                 known |= {"repeat": repeat, "corrects": accepted["correct"]}
-                self._note(Told.of(target, answers, self._item_ids, **known))
+                self._note(AnswerSet.of(target, answers, self._item_ids, **known))
 
     def check_table(self, table: Scores, matched: Mapping[str, int], *, is_named: bool) -> None:
         """Raise AnswersError for a different scale or model, or ids in a different Unicode form.
@@ -244,7 +244,7 @@ class Ledger:
             )
         for target, row in matched.items() if not is_named else ():
             model = table.model_ids[row]
-            others = {entry.model for entry in self.told(target)} - {"", model}
+            others = {entry.model for entry in self.answers_of(target)} - {"", model}
             if others:
                 raise AnswersError(
                     f"{target!r} has answers of the model {some(sorted(others))}, and these are "
@@ -316,7 +316,7 @@ class Ledger:
         """Record that a target cannot answer these items, or not `again`."""
         with self.alone():
             self.book.check_skipped(target, items, again)
-            self._note(Skipped(target=target, items=tuple(self._item_ids[items])))
+            self._note(SkippedItems(target=target, items=tuple(self._item_ids[items])))
 
     def follow(self, target: str, lead: Lead, leader: str) -> None:
         """Record that a target, which may be new, follows a run.
@@ -327,7 +327,7 @@ class Ledger:
             rounds = self.record.rounds(target) if target in self.record.targets else []
             recorded = self.record.lead(target) if rounds else None
             for entry in self.entries:  # past what `lead_itself` noted
-                if isinstance(entry, Followed) and entry.target == entry.of == target:
+                if isinstance(entry, FollowedRun) and entry.target == entry.of == target:
                     recorded = None if recorded is None else recorded.lead
             theirs = rounds if recorded is None else recorded.rounds
             pairs = zip(chain(*theirs), chain(*lead.rounds), strict=False)
@@ -351,7 +351,7 @@ class Ledger:
             self._note_lead(target, target, lead)
 
     def _note_lead(self, target: str, leader: str, lead: Lead) -> None:
-        self._note(Followed(target=target, of=leader, lead=Led.of(lead, self._item_ids)))
+        self._note(FollowedRun(target=target, of=leader, lead=LeadByItem.of(lead, self._item_ids)))
 
     def unskip(self, target: str, items: IntArray) -> None:
         """Record that those of these items that were skipped are to be requested again."""
@@ -359,24 +359,23 @@ class Ledger:
             again = [at for at in items.tolist() if at in self.record.given_up(target)]
             if again:
                 ids = tuple(self._item_ids[again])
-                self._note(Skipped(target=target, items=ids, again=True))
+                self._note(SkippedItems(target=target, items=ids, again=True))
 
-    def note_run(self, entry: Ran) -> None:
+    def note_run(self, entry: RunBatch) -> None:
         """Record what a batch cost, and which of its items failed."""
         with self.alone():
             self._note(entry)
 
     def reported_cost(self, target: str) -> float:
         """Return what runs reported to have spent on a target."""
-        return sum(entry.cost for entry in self.ran if entry.target == target)
+        return sum(entry.cost for entry in self.batches if entry.target == target)
 
-    def told(self, target: str) -> list[Told]:
+    def answers_of(self, target: str) -> list[AnswerSet]:
         """Return the entries with answers of a target."""
-        return [
-            entry for entry in self.entries if isinstance(entry, Told) and entry.target == target
-        ]
+        sets = (entry for entry in self.entries if isinstance(entry, AnswerSet))
+        return [entry for entry in sets if entry.target == target]
 
-    def told_cost(self, target: str, *, is_all: bool) -> float:
+    def stated_cost(self, target: str, *, is_all: bool) -> float:
         """Return what the answers of a target cost by their logs, 0 if none states it.
 
         With `is_all`, answers of other entries count as the mean of these. A corrected answer was
@@ -387,7 +386,7 @@ class Ledger:
 
     def limited(self, target: str) -> list[tuple[str, int]]:
         """Return the answers that are not right and that a limit ended: items and repeats."""
-        kept = kept_replies(self.told(target))
+        kept = kept_replies(self.answers_of(target))
         return [answer for answer, kind in kept.items() if is_limited(kind)]
 
     def notes(self, target: str, *, is_compared: bool = False) -> tuple[str, ...]:
@@ -396,7 +395,7 @@ class Ledger:
         The warning that all answers are right belongs to estimates and is not repeated in
         comparisons.
         """
-        entries = self.told(target)
+        entries = self.answers_of(target)
         kinds = {item: kind for (item, _), kind in kept_replies(entries).items()}
         odd = describe_replies(kinds, len(self.record.answered(target)))
         answers = self.record.answers(target)

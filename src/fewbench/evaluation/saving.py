@@ -14,7 +14,7 @@ from fewbench.evaluation.changes import (
     model_hashes,
 )
 from fewbench.evaluation.choosing import Choosing, Start
-from fewbench.evaluation.entries import Removed
+from fewbench.evaluation.entries import RemovedItems
 from fewbench.evaluation.journal import Header, Journal, targets_of
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import Stop
@@ -55,7 +55,7 @@ def go_on_with(choosing: Choosing, found: FoundScores, journal: Journal) -> None
     """
     scores, entries = choosing.scores, list(journal.fresh())
     everyone = targets_of(journal.header(), entries)
-    removed = [Removed(removed=found.removed)] if found.removed else []
+    removed = [RemovedItems(removed=found.removed)] if found.removed else []
     choosing.ledger.carry([*entries, *removed], everyone)
     choosing.changes = (*found.notes, *left_out(entries, choosing.ledger.record))
 

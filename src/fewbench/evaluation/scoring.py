@@ -15,7 +15,7 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import EvaluationError, FewbenchError
-from fewbench.evaluation.entries import Told
+from fewbench.evaluation.entries import AnswerSet
 from fewbench.evaluation.journal import INSPECT_LOGS, logs_of
 from fewbench.scores import Average, Scores
 from fewbench.scores.benchmark import COHORT, WEIGHT, ItemTable
@@ -175,9 +175,9 @@ def _read_weights(
     return column, {name: float(weight) for name, weight in weights.items()}
 
 
-def told_by_logs(
+def answers_in_logs(
     folder: Path | None, target: str, asked: Sequence[str], scores: Scores, scoring: Scoring
-) -> tuple[Told, tuple[str, ...]]:
+) -> tuple[AnswerSet, tuple[str, ...]]:
     """Return a target's answers in the logs that its run keeps, and a note on those they lack.
 
     Raises
@@ -220,13 +220,13 @@ def told_by_logs(
     values = zip(_ids_of(table, scores), table.cells[row].tolist(), strict=True)
     logged = {item: value for item, value in values if item and not np.isnan(value)}
     answers = {item: logged[item] for item in asked if item in logged}
-    told = Told(target=target, items=tuple(answers), scores=tuple(answers.values()))
+    answer_set = AnswerSet(target=target, items=tuple(answers), scores=tuple(answers.values()))
     if lacking := [item for item in asked if item not in answers]:
-        return told, (
+        return answer_set, (
             f"{target}: {counted(len(lacking), 'answer')} of {len(asked):,} left out, as the "
             f"logs of the run do not have them: {some(lacking)}",
         )
-    return told, ()
+    return answer_set, ()
 
 
 def _ids_of(table: Scores, scores: Scores) -> list[str]:

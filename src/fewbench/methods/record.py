@@ -196,7 +196,7 @@ class Record:
         return bool(self._repeats[target])
 
     def times(self, target: str) -> IntArray:
-        """Return how many times each item was run and told, shape (items,)."""
+        """Return how many times each item was run and answered, shape (items,)."""
         parts = [part[0] for part in self._repeats[target].values()] or [self._scores[target]]
         return np.asarray((~np.isnan(np.stack(parts))).sum(axis=0))
 
@@ -207,7 +207,7 @@ class Record:
             return (~np.isnan(self._scores[target])).astype(np.float64)
         return pool_answers([*parts.values()])[1]
 
-    def told(self, target: str) -> Iterator[tuple[int, Answers]]:
+    def by_repeat(self, target: str) -> Iterator[tuple[int, Answers]]:
         """Yield a target's answers, the first ones to all items, then the second ones, ….
 
         Without option probabilities if there are several.
@@ -318,8 +318,8 @@ class Record:
         if repeat not in parts:
             nothing = np.full(self._n_items, np.nan)
             parts[repeat] = (nothing, np.ones(self._n_items), nothing.copy())
-        told = (answers.scores, answers.counts, answers.variances)
-        for array, values, unknown in zip(parts[repeat], told, (np.nan, 1.0, np.nan), strict=True):
+        new = (answers.scores, answers.counts, answers.variances)
+        for array, values, unknown in zip(parts[repeat], new, (np.nan, 1.0, np.nan), strict=True):
             array[items] = unknown if values is None else values[0]
         of_items = [(part[0][items], part[1][items], part[2][items]) for part in parts.values()]
         self._scores[target][items] = pool_answers(of_items)[0]
@@ -335,24 +335,23 @@ class Record:
         def at(positions: IntArray) -> IntArray:
             return np.searchsorted(items, positions[np.isin(positions, items)])
 
-        def led(lead: Lead) -> Lead:
-            before = None if lead.lead is None else led(lead.lead)
+        def lead_on(lead: Lead) -> Lead:
+            before = None if lead.lead is None else lead_on(lead.lead)
             return Lead(tuple(map(at, lead.rounds)), lead.scores[items], lead.budget, before)
 
         part = Record(self.targets, len(items))
         for target in self.targets if targets is None else targets:
             for asked in self._rounds[target]:
                 part.add_round(target, at(asked))
-            for repeat, answers in self.told(target):
+            for repeat, answers in self.by_repeat(target):
                 part.tell(target, answers.among(items), repeat)
             part.skip(target, at(np.array(sorted(self._skipped[target]), dtype=np.intp)).tolist())
             if target in self._leads:
-                part.follow(target, led(self._leads[target]))
+                part.follow(target, lead_on(self._leads[target]))
             if target in self._drawings:
                 drawings = self._drawings[target]
-                part.draw(
-                    target, tuple(Drawing(at(one.before), one.chances[items]) for one in drawings)
-                )
+                phases = (Drawing(at(phase.before), phase.chances[items]) for phase in drawings)
+                part.draw(target, tuple(phases))
         return part
 
     def skip(self, target: str, items: Sequence[int]) -> None:

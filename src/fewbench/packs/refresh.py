@@ -7,7 +7,7 @@ from pathlib import Path
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
-from fewbench.evaluation.entries import JournalEntry, Told, kept_replies
+from fewbench.evaluation.entries import AnswerSet, JournalEntry, kept_replies
 from fewbench.evaluation.journal import Header, Journal, targets_of
 from fewbench.packs.contents import open_pack
 from fewbench.scores import Scores
@@ -46,7 +46,7 @@ def refresh_pack(
     targets = targets_of(header, entries)
     runs: dict[str, dict[str, float]] = {name: {} for name in targets}
     for entry in entries:
-        if isinstance(entry, Told):
+        if isinstance(entry, AnswerSet):
             runs[entry.target] |= dict(zip(entry.items, entry.scores, strict=True))
     if not any(runs.values()):
         raise PackError(f"{folder}: no answers are recorded", hint="record them with fewbench tell")
@@ -102,7 +102,7 @@ def _after(
         for name, items in evaluation.ask().items():
             recorded = {item: runs[name][item] for item in items if item in runs[name]}
             answers = {item: float(scale.from_unit(unit)) for item, unit in recorded.items()}
-            told = [one for one in entries if isinstance(one, Told) and one.target == name]
+            told = [one for one in entries if isinstance(one, AnswerSet) and one.target == name]
             replies = {item: kind for (item, _), kind in kept_replies(told).items()}
             evaluation.tell(name, answers, replies=replies, accept_fractions=True)
         return _estimated(evaluation, level)

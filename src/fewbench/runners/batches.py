@@ -5,32 +5,33 @@ from pathlib import Path
 
 from fewbench._text import masked_arguments
 from fewbench.errors import RunError
-from fewbench.evaluation.entries import Ran
+from fewbench.evaluation.entries import RunBatch
 from fewbench.runners.model_facts import CODE, FILES, OF_PATH, WEIGHTS
 from fewbench.runners.result import Spent
 
+Batches = Sequence[RunBatch]
 ARGUMENTS = ("model_args", "model arguments", "metadata", "server", "program")
 """Facts in which keys may stand: they are kept and compared without."""
 MODEL = ("model", "model_args", "model arguments", "server", "program")
 """Facts that name the model: targets of one folder may differ in these."""
 
 
-def spent_on(ran: Sequence[Ran], targets: Sequence[str], together: Sequence[str]) -> Spent:
+def spent_on(batches: Batches, targets: Sequence[str], together: Sequence[str]) -> Spent:
     """Return what was spent on targets, with the seconds of all that are run together."""
-    own = [batch for batch in ran if batch.target in targets]
-    of_all = [batch for batch in ran if batch.target in together]
+    of_targets = [batch for batch in batches if batch.target in targets]
+    of_all = [batch for batch in batches if batch.target in together]
     return Spent(
-        cost=sum(batch.cost for batch in own),
-        tokens=sum(batch.tokens for batch in own),
+        cost=sum(batch.cost for batch in of_targets),
+        tokens=sum(batch.tokens for batch in of_targets),
         seconds=sum(batch.seconds for batch in of_all),
         own_seconds=sum(batch.own for batch in of_all),
     )
 
 
-def failures_of(ran: Sequence[Ran], target: str) -> dict[str, list[str]]:
+def failures_of(batches: Batches, target: str) -> dict[str, list[str]]:
     """Return the reasons of each item that failed, one for each time."""
     failures: dict[str, list[str]] = {}
-    for batch in ran:
+    for batch in batches:
         if batch.target == target and batch.counts:
             for item, why in batch.failed.items():
                 failures.setdefault(item, []).append(why)
@@ -39,26 +40,27 @@ def failures_of(ran: Sequence[Ran], target: str) -> dict[str, list[str]]:
     return failures
 
 
-def n_outages(ran: Sequence[Ran], target: str) -> int:
+def n_outages(batches: Batches, target: str) -> int:
     """Return how many batches failed as a whole."""
-    return sum(not batch.counts for batch in ran if batch.target == target)
+    return sum(not batch.counts for batch in batches if batch.target == target)
 
 
-def facts_of(ran: Sequence[Ran], target: str) -> dict[str, str] | None:
+def facts_of(batches: Batches, target: str) -> dict[str, str] | None:
     """Return how a target was run last, or None if unknown."""
-    recorded = [batch.facts for batch in ran if batch.facts is not None and batch.target == target]
+    of_target = (batch.facts for batch in batches if batch.target == target)
+    recorded = [facts for facts in of_target if facts is not None]
     return masked_facts(recorded[-1]) if recorded else None
 
 
-def targets_with(ran: Sequence[Ran], facts: Mapping[str, str]) -> list[str]:
+def targets_with(batches: Batches, facts: Mapping[str, str]) -> list[str]:
     """Return the targets that were run in this way."""
     facts = masked_facts(facts)
-    named = dict.fromkeys(batch.target for batch in ran if batch.facts is not None)
-    return [name for name in named if facts_of(ran, name) == facts]
+    named = dict.fromkeys(batch.target for batch in batches if batch.facts is not None)
+    return [name for name in named if facts_of(batches, name) == facts]
 
 
 def check_facts(
-    ran: Sequence[Ran],
+    batches: Batches,
     target: str,
     facts: Mapping[str, str],
     *,
@@ -71,12 +73,12 @@ def check_facts(
     A target without answers (`is_new`) is compared with another one, whose model may differ. Return
     what has changed if that is accepted; else raise RunError. `facts` are masked, as those kept.
     """
-    whose, before, now = target, facts_of(ran, target), facts
+    whose, before, now = target, facts_of(batches, target), facts
     hint = "use another target (-t NAME) for another model; if it is the same model, pass"
     if is_new:
-        others = [batch for batch in ran if batch.facts is not None and batch.target != target]
+        others = [batch for batch in batches if batch.facts is not None and batch.target != target]
         whose = others[-1].target if others else target
-        before, now = _settings(facts_of(ran, whose) or facts), _settings(facts)
+        before, now = _settings(facts_of(batches, whose) or facts), _settings(facts)
         hint = "use the same settings, or another folder; to compare them nevertheless, pass"
     text = None
     if before is not None and before != now:

@@ -13,7 +13,7 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
 from fewbench.evaluation.changes import ITEMS, started_scores
-from fewbench.evaluation.entries import Ran
+from fewbench.evaluation.entries import RunBatch
 from fewbench.evaluation.extending import extend, extension_note
 from fewbench.evaluation.journal import (
     Header,
@@ -211,7 +211,9 @@ def unnamed_target(
         if model is None:
             targets = targets_of(journal.header(), entries)
         if facts:
-            targets = targets_with([entry for entry in entries if isinstance(entry, Ran)], facts)
+            targets = targets_with(
+                [entry for entry in entries if isinstance(entry, RunBatch)], facts
+            )
             if len(targets) > 1 and model not in targets:
                 raise RunError(
                     f"{folder} has the targets {some(targets)}, all run in this way",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from fewbench._names import counted
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.entries import Ran
+from fewbench.evaluation.entries import RunBatch
 from fewbench.evaluation.opening import COST
 from fewbench.runners.batches import spent_on
 from fewbench.runners.result import Spent
@@ -69,7 +69,7 @@ class Meter:
         """Record what a batch used, what the model `reported` of that, and which items failed."""
         now = time.monotonic()
         self._reported.update(reported)
-        batch = Ran(
+        batch = RunBatch(
             target=target,
             failed=dict(failed),
             counts=counts,
@@ -84,7 +84,7 @@ class Meter:
     def spent(self, targets: Sequence[str] | None = None) -> Spent:
         """Return what was spent up to now."""
         named = self._targets if targets is None else targets
-        spent = spent_on(self._evaluation.ran, named, self._targets)
+        spent = spent_on(self._evaluation.batches, named, self._targets)
         return spent.model_copy(
             update={
                 "seconds": spent.seconds + time.monotonic() - self._since,

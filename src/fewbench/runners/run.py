@@ -19,7 +19,7 @@ from fewbench._names import counted, some
 from fewbench._text import masked, plain
 from fewbench.errors import AnswersError, RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.entries import Ran
+from fewbench.evaluation.entries import RunBatch
 from fewbench.evaluation.opening import COST
 from fewbench.methods import Method
 from fewbench.runners.batches import (
@@ -231,10 +231,11 @@ class Run:
             for name, of_target in (facts or {}).items():
                 is_new, now = not len(evaluation.record.answered(name)), masked_facts(of_target)
                 changed = check_facts(
-                    evaluation.ran, name, now, is_new=is_new, accept=accept_changes, folder=place
-                )
-                if facts_of(evaluation.ran, name) != now:
-                    evaluation.note_run(Ran(target=name, facts=now))
+                    evaluation.batches, name, now, is_new=is_new,
+                    accept=accept_changes, folder=place,
+                )  # fmt: skip
+                if facts_of(evaluation.batches, name) != now:
+                    evaluation.note_run(RunBatch(target=name, facts=now))
                 run.notes += [] if changed is None else [changed]
             record = evaluation.record
             for name in run.targets if retry == "limits" else ():
@@ -397,9 +398,8 @@ class Run:
                 for note, items in taken.uncompared.items():
                     self._uncompared.setdefault(note, set()).update(items)
             else:
-                told = {"replies": replies, "texts": texts, "repeat": repeat, "correct": correct}
-                told |= self._accept
-                self._tell(target, answers, probabilities, told)
+                more = {"replies": replies, "texts": texts, "repeat": repeat, "correct": correct}
+                self._tell(target, answers, probabilities, more | self._accept)
             self._skip_failed(target)
             self._replaced |= {target} if correct else set()
             replaced = {(item, repeat) for item in items_of(answers)}
@@ -415,19 +415,19 @@ class Run:
         target: str,
         answers: Mapping[str, float],
         probabilities: Mapping[str, ArrayLike] | None,
-        told: Mapping[str, Any],
+        settings: Mapping[str, Any],
     ) -> None:
         """Record answers; of some with a wrong one, the others, before its error is raised."""
         try:
             if answers:
-                self.evaluation.tell(target, answers, probabilities, **told)
+                self.evaluation.tell(target, answers, probabilities, **settings)
         except AnswersError:
             if len(answers) == 1:
                 raise
             wrong: AnswersError | None = None
             for item, score in answers.items():
                 try:
-                    self._tell(target, {item: score}, probabilities, told)
+                    self._tell(target, {item: score}, probabilities, settings)
                 except AnswersError as error:
                     wrong = wrong or error
             assert wrong is not None
@@ -502,7 +502,7 @@ class Run:
         # An item that failed when the model answered others does not count against the model.
         silent |= {item: why for item, why in failed.items() if item not in before}
         never = not len(self.evaluation.record.answered(target))
-        rounds = 1 + n_outages(self.evaluation.ran, target)
+        rounds = 1 + n_outages(self.evaluation.batches, target)
         if len(silent) >= OUTAGE or (never and rounds >= self._tries):
             self._give_up(target)
         return not never and len(silent) < OUTAGE
@@ -519,7 +519,7 @@ class Run:
         """Forget that items failed, and ask again for those that were skipped."""
         again = tuple(items)
         if again:
-            self.evaluation.note_run(Ran(target=target, again=again))
+            self.evaluation.note_run(RunBatch(target=target, again=again))
             self.evaluation.unskip(target, again)
 
     def _skip_failed(self, target: str) -> None:
@@ -532,7 +532,7 @@ class Run:
                 self.evaluation.skip(target, skipped)
 
     def _failures(self, target: str) -> dict[str, list[str]]:
-        return failures_of(self.evaluation.ran, target)
+        return failures_of(self.evaluation.batches, target)
 
     # -- what was found ----------------------------------------------------------------------
 
@@ -617,7 +617,7 @@ class Run:
         for name, n in self._n_before.items():
             if not 0 < n < now[name]:
                 continue
-            facts = facts_of(self.evaluation.ran, name) or {}
+            facts = facts_of(self.evaluation.batches, name) or {}
             goes_on = f"{name} goes on from {counted(n, 'earlier answer')}"
             if not names_model(facts):
                 reused.append(f"{goes_on}: if this is another model, name it in targets")

@@ -9,7 +9,7 @@ from fewbench._names import some
 from fewbench._text import quoted
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.entries import Followed, part_of
+from fewbench.evaluation.entries import FollowedRun, part_of
 from fewbench.evaluation.journal import Journal, logs_of
 from fewbench.runners.run_folder import locked
 
@@ -64,7 +64,7 @@ def unite_runs(
         journal = Journal(place)
         header = journal.header()
         first = [name for _, name, of_target in lines
-                 if not any(isinstance(entry, Followed) for entry in of_target)]  # fmt: skip
+                 if not any(isinstance(entry, FollowedRun) for entry in of_target)]  # fmt: skip
         update = {"targets": (*header.targets, *first), "changes": header.changes + is_other}
         journal.write(header.model_copy(update=update))
         for other, name, of_target in lines:
