@@ -6,6 +6,7 @@ import pytest
 from fewbench import add
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation import Evaluation
+from fewbench.evaluation.journal import Journal
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
@@ -96,6 +97,26 @@ def test_answers_to_items_that_left_or_were_corrected_do_not_count(table, source
     assert table.item_ids[ran[0]] not in again.ask().get(NAME, [])
     assert "2 of 30 answers" in " ".join(again.notes)
     assert again.estimate(warn=False)[NAME].items_run >= 28
+
+
+def test_a_change_that_could_not_be_noted_brings_no_answer_back(
+    table, sources, tmp_path, monkeypatch
+):
+    """The items of now are kept only once the folder says which of them were corrected."""
+    ran = begun(sources, table, tmp_path).record.answered(NAME)
+    hashes = sources.items["content_hash"].copy()
+    hashes.iloc[ran[0]] = "another"
+    now = opened(tmp_path, sources.changed(items=sources.items.assign(content_hash=hashes)))
+
+    def fail(*_):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "append", fail)
+        with pytest.raises(OSError, match="no space left"):
+            answer(now, table)
+    again = Evaluation.open(tmp_path / "run")
+    assert ran[0] not in again.record.answered(NAME)
 
 
 def test_what_cannot_go_on_is_refused(table, sources, tmp_path):

@@ -235,7 +235,7 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
     table = now.take(items=now.positions(kept))
     if COHORT in before.items:
         table = table.changed(items=table.items.assign(**{COHORT: before.items[COHORT].loc[kept]}))
-    if len(kept) == len(ids) and there >= set(started):
+    if len(kept) == len(ids) and there >= set(started):  # only more models or items than then
         as_before = table.take(models=table.model_positions(started))
         if as_before.fingerprint == header.provenance.fingerprint:
             return FoundScores(as_before, beyond=beyond, is_changed=header.changes > 0)
@@ -296,11 +296,12 @@ def _are_corrected(before: "pd.DataFrame", now: "pd.DataFrame") -> BoolArray:
     texts_of = (name for name in before if name in now and name not in NEUTRAL)
     for name in texts_of:
         if pd.api.types.is_numeric_dtype(before[name]) or pd.api.types.is_numeric_dtype(now[name]):
-            continue
+            continue  # such as a difficulty: it asks nothing
         texts = (table[name].fillna("").astype(str) for table in (before, now))
         for at, (was, has) in enumerate(zip(*texts, strict=True)):
+            # Logs may name several keys of an item: it is the same as long as one is in both.
             is_other = was != has if name != KEYS else not {*was.split()} & {*has.split()}
-            differ[at] |= bool(was and has and is_other)
+            differ[at] |= bool(was and has and is_other)  # a text that came or went is no other one
     return differ
 
 

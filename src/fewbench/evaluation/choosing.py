@@ -227,7 +227,7 @@ class Choosing:
         scores = learned_from(method, subset, self.scores)
         targets = self.ledger.record.targets
         session: Session
-        if subset is not None and isinstance(method, StaticMethod):
+        if subset is not None and isinstance(method, StaticMethod):  # chosen before: not again
             if self.notes:  # its items are still those that were chosen
                 subset = subset.model_copy(update={"provenance": provenance})
             subset = check_subset(subset, provenance, scores, method)
@@ -236,7 +236,7 @@ class Choosing:
                 is_sample=method.plain_sampling and subset.weights is None,
             )  # fmt: skip
         else:
-            with self._working():
+            with self._working():  # it may fit the sources, which takes long
                 session = method.start(scores, provenance.budget, provenance.seed, targets)
         session.record = self.ledger.record
         return session
@@ -306,7 +306,7 @@ class Choosing:
         answered = record.answered(target)
         answered = answered[~np.isin(answered, list(record.given_up(target)))]
         times = record.times(target)[answered]
-        least = int(times.min(initial=wanted))
+        least = int(times.min(initial=wanted))  # a round ends before the next begins
         return answered[times == least] if least < wanted else NOTHING
 
     def affordable(self, target: str, items: IntArray | None = None) -> IntArray:

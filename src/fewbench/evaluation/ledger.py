@@ -129,7 +129,7 @@ class Ledger:
             self._take(entry)
         for target in self.record.targets:
             drawn = self._drawn.get(target)
-            if len(self.record.asked(target)):
+            if len(self.record.asked(target)):  # else all its items are drawn by the scores of now
                 self.record.draw(target, () if drawn is None else drawn.drawings(self._scores))
 
     @contextmanager
@@ -192,6 +192,7 @@ class Ledger:
         """Note how a target's items were drawn, if that has changed."""
         entry = DrawnSample.of(target, drawings, self._item_ids)
         before = self._drawn.get(target)
+        # Items that a method chose need no entry, unless they follow on a sample.
         if entry != before and (drawings or before is not None):
             self._note(entry)
 
@@ -331,7 +332,8 @@ class Ledger:
                     recorded = None if recorded is None else recorded.lead
             theirs = rounds if recorded is None else recorded.rounds
             pairs = zip(chain(*theirs), chain(*lead.rounds), strict=False)
-            if rounds and all(one == other for one, other in pairs):  # a budget may cut a round
+            # The same run named again, as every rerun of a command does; a budget may cut a round.
+            if rounds and all(own == other for own, other in pairs):
                 return
             if rounds:
                 raise AnswersError(
@@ -382,6 +384,7 @@ class Ledger:
         paid once.
         """
         (stated, n_stated), paid = self._stated.get(target, NOTHING), self._paid[target]
+        # A log that states no costs was paid, too: as much an answer as the others.
         return stated * len(paid) / n_stated if is_all and n_stated else stated
 
     def limited(self, target: str) -> list[tuple[str, int]]:

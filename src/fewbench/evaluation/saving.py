@@ -85,6 +85,8 @@ def go_on_to(choosing: Choosing, stop: Stop, journal: Journal, method: Method | 
     header = journal.header().model_copy(update={"stop": stop})
     before, budget = header.provenance, 0
     subset, chosen_by = choosing.subset, choosing.method
+    # A method that chose all at once, or its targets' items together, would now choose others; and
+    # the items of changed scores were drawn when they came.
     if chosen_by.extends and chosen_by.targets_apart and not (subset and header.changes):
         budget = stop.budget(chosen_by, scores)
     if budget > before.budget:

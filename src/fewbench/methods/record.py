@@ -298,9 +298,11 @@ class Record:
         With `repeat` 2, they are the second answers to these items, beside the first ones.
         """
         self._skipped[target].difference_update(answers.items.tolist())
+        # Means of several answers are pooled by their counts, also with those that come later.
         if repeat > 1 or answers.counts is not None or self._repeats[target]:
             self._tell_again(target, answers, repeat)
             return
+        # Probabilities belong to the answer that they came with, not to one that replaces it.
         changed = answers.items[self._scores[target][answers.items] != answers.scores[0]]
         for at in changed.tolist():
             self._options[target].pop(at, None)
@@ -312,7 +314,7 @@ class Record:
     def _tell_again(self, target: str, answers: Answers, repeat: int) -> None:
         """Record answers beside others to the same items; the score is then their mean."""
         parts, items = self._repeats[target], answers.items
-        if not parts:
+        if not parts:  # what is recorded so far are the first answers, one each
             scores = self._scores[target]
             parts[1] = (scores.copy(), np.ones(len(scores)), np.full(len(scores), np.nan))
         if repeat not in parts:
