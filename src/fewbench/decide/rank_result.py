@@ -232,11 +232,11 @@ class Ranking(Shown, Frozen):
                  for name, chosen in self.next_items.items()}  # fmt: skip
         sections += [Section("next", "Next items", facts=items)] if items else []
         targets = " and ".join(self.next_targets)
-        on = "" if self.sequential else "with --sequential"
-        how = f"repeat the command with --next-items NUMBER --ask{on and f', and {on} from now on'}"
+        how = "repeat the command with --next-items NUMBER --ask"
+        how += "" if self.sequential else ", and with --sequential from now on"
         if self.is_limited:
             how = "rerun the command of fewbench run with a larger --cost, and repeat this command"
-            how = f"{how} {on}".rstrip()
+            how += "" if self.sequential else " with --sequential"
         more = [f"run more items of {targets}: {how}"] * bool(targets)
         return Page(
             "rank",

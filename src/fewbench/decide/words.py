@@ -56,14 +56,11 @@ def more_items(items: int, *, limited: bool, sequential: bool) -> str:
     """
     on = "" if sequential else "with --sequential from now on"
     if limited:
-        return (
-            "rerun the command of fewbench run with a larger --cost: it keeps all answers. Then "
-            f"repeat this command {on}".rstrip()
-        )
-    return (
-        f"repeat the command with --next-items {max(items, 1)} --ask{on and f', and {on}'}: it "
-        "asks for as many more items, and keeps all answers"
-    )
+        text = "rerun the command of fewbench run with a larger --cost: it keeps all answers. Then "
+        return f"{text}repeat this command {on}".rstrip()
+    comma = ", and " if on else ""
+    text = f"repeat the command with --next-items {max(items, 1)} --ask"
+    return f"{text}{comma}{on}: it asks for as many more items, and keeps all answers"
 
 
 def looks(checked_at: Sequence[int], n: int) -> str:

@@ -146,7 +146,7 @@ class Journal:
         def without(line: bytes) -> bytes | None:
             entry = _parse(line)
             part = entry.part(_AllBut(), _AllBut(target))
-            return line if part == entry else part and part.line()
+            return line if part == entry else None if part is None else part.line()
 
         with self.locked():
             header = self.header()
