@@ -366,13 +366,13 @@ def part_of(
             yield part
 
 
-def kept_replies(told: Iterable[AnswerSet]) -> dict[tuple[str, int], str]:
+def kept_replies(answer_sets: Iterable[AnswerSet]) -> dict[tuple[str, int], str]:
     """Return the replies of a target that deserve a warning: (item, repeat) → kind.
 
     The last correction of an answer counts.
     """
     replies: dict[tuple[str, int], str] = {}
-    for entry in told:
+    for entry in answer_sets:
         for item in entry.items:
             replies.pop((item, entry.repeat), None)
         replies |= {(item, entry.repeat): kind for item, kind in entry.replies.items()}

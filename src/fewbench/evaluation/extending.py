@@ -223,7 +223,7 @@ def _drawn(
     method, record = evaluation.method, evaluation.record
     is_beside = isinstance(method, Fewbench) and samples_unrun(table)
     order = permanent_order(table.task_of, evaluation.provenance.seed, table.cohort_of)
-    found: dict[str, tuple[IntArray, Drawing | None]] = {}
+    by_target: dict[str, tuple[IntArray, Drawing | None]] = {}
     for target in record.targets:
         asked = record.asked(target)
         if isinstance(method, StaticMethod) and len(new):
@@ -242,14 +242,14 @@ def _drawn(
             mean = is_now.sum() / (len(missed) - len(drawing.before))
             missed *= 1 - np.where(is_now, drawing.chances, mean)
             is_drawn |= is_now
-        chances[: len(missed)][is_drawn] = 1 - missed[is_drawn]
+        chances[: len(missed)][is_drawn] = 1 - missed[is_drawn]  # in any of the phases
         n = int(is_drawn.sum())
         weights = table.item_weights
         old = np.setdiff1d(np.arange(len(missed)), before)
         pool = new
         share = (n or len(asked)) / weights[old if n else np.arange(len(missed))].sum()
         wanted = max(FEWEST, round(share * weights[new].sum()))
-        if not n and not is_beside:
+        if not n and not is_beside:  # a method chose them: the estimate needs a sample of all left
             pool = np.setdiff1d(np.arange(table.n_items), asked)
             wanted = max(wanted, math.ceil(ENOUGH / (1 - ENOUGH) * len(asked)))
         # Items that no source ran are a simple random sample, whatever they weigh.
@@ -257,8 +257,8 @@ def _drawn(
         sample = NestedSample(order[np.isin(order, pool)], sizes)
         places = sample.take(min(wanted, len(pool)))
         chances[places] = sample.chances(len(places))[places]
-        found[target] = places, Drawing(before, chances) if n or not is_beside else None
-    return found
+        by_target[target] = places, Drawing(before, chances) if n or not is_beside else None
+    return by_target
 
 
 def _grown(evaluation: Evaluation) -> Subset | None:
@@ -273,15 +273,15 @@ def _grown(evaluation: Evaluation) -> Subset | None:
         return subset
     chosen = scores.positions(subset.items)
     asked = [record.asked(name) for name in record.targets]
-    ran = [np.union1d(items, chosen) for items in asked if len(items)] or [chosen]
-    if any(not np.array_equal(items, ran[0]) for items in ran):
+    samples = [np.union1d(items, chosen) for items in asked if len(items)] or [chosen]
+    if any(not np.array_equal(items, samples[0]) for items in samples):
         raise EvaluationError(
             "its targets ran different numbers of further items of the random sample, so no share "
             "of the new items fits all of them",
             hint="ask for as many items of each target first, or start an evaluation of the larger "
             "benchmark",
         )
-    more = np.setdiff1d(ran[0], chosen)
+    more = np.setdiff1d(samples[0], chosen)
     if not len(more):
         return subset
     items = (*subset.items, *scores.item_ids[more].tolist())

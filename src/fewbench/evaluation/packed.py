@@ -115,10 +115,10 @@ def beyond_warnings(rows: Sequence[Mapping[str, Any]], method: str, scale: Scale
     `rows` are the backtest of a pack, by kind of target, on the scale of the scores.
     """
     ends = {entry.get("target"): entry for entry in rows}
-    found = [
+    warnings = [
         _beyond_warning(end, ends.get(end, {}), method, scale) for end in ("stronger", "weaker")
     ]
-    return [warning for warning in found if warning is not None]
+    return [warning for warning in warnings if warning is not None]
 
 
 def _beyond_warning(end: str, row: Mapping[str, Any], method: str, scale: Scale) -> str | None:

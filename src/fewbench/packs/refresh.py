@@ -102,8 +102,8 @@ def _after(
         for name, items in evaluation.ask().items():
             recorded = {item: runs[name][item] for item in items if item in runs[name]}
             answers = {item: float(scale.from_unit(unit)) for item, unit in recorded.items()}
-            told = [one for one in entries if isinstance(one, AnswerSet) and one.target == name]
-            replies = {item: kind for (item, _), kind in kept_replies(told).items()}
+            sets = [each for each in entries if isinstance(each, AnswerSet) and each.target == name]
+            replies = {item: kind for (item, _), kind in kept_replies(sets).items()}
             evaluation.tell(name, answers, replies=replies, accept_fractions=True)
         return _estimated(evaluation, level)
     # It predicts from answers to any items, in their original rounds.

@@ -214,9 +214,9 @@ class CommandRunner(Runner):
 
     def _take_line(self, text: str, left: set[str], reply: Answered) -> bool:
         """Take up a line; return whether it is of an item that is `left`, which then is not."""
-        found = _object(text)
-        item = found.get("item")
-        line, mistake = self._parsed(found, text) if isinstance(item, str) else (None, "")
+        fields = _object(text)
+        item = fields.get("item")
+        line, mistake = self._parsed(fields, text) if isinstance(item, str) else (None, "")
         if line is None or line.item not in left:
             self._note(self._other_line(line, text), reply)
             return False
@@ -237,10 +237,10 @@ class CommandRunner(Runner):
         for text in program.unread():
             self._take_line(text, left, reply)
 
-    def _parsed(self, found: dict[str, Any], text: str) -> tuple[ProgramLine, str]:
+    def _parsed(self, fields: dict[str, Any], text: str) -> tuple[ProgramLine, str]:
         """Return the line of an item, and what is wrong with it: then the item has failed."""
         try:
-            line, scale = ProgramLine.model_validate(found), self._scale
+            line, scale = ProgramLine.model_validate(fields), self._scale
             if line.score is None or scale.low <= line.score <= scale.high or isnan(line.score):
                 return line, ""
             mistake = f"score: outside {scale.low:g}..{scale.high:g}"
@@ -249,10 +249,10 @@ class CommandRunner(Runner):
             if mistake.startswith("score"):  # of each of its types
                 mistake = "score: not a number"
         wrong = f"the program printed {_shown(text)}: {mistake}"
-        line = ProgramLine(item=found["item"], error=wrong)
+        line = ProgramLine(item=fields["item"], error=wrong)
         with suppress(ValidationError):  # what it cost was spent
-            spent = {name: found[name] for name in ("cost", "tokens") if name in found}
-            line = ProgramLine.model_validate({"item": found["item"], "error": wrong} | spent)
+            spent = {name: fields[name] for name in ("cost", "tokens") if name in fields}
+            line = ProgramLine.model_validate({"item": fields["item"], "error": wrong} | spent)
         return line, wrong
 
     def _other_line(self, line: ProgramLine | None, text: str) -> str:
@@ -322,10 +322,10 @@ def _shell_words(command: Sequence[str]) -> list[str]:
 def _object(text: str) -> dict[str, Any]:
     """Return the JSON object in a line, {} if it has none."""
     try:
-        found = loads(text)
+        value = loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _shown(text: str) -> str:

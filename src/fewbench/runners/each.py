@@ -25,8 +25,8 @@ class EachRunner(Runner):
 
     def benchmark(self) -> Benchmark | None:
         """Return the items of the runners; RunError if they have different ones."""
-        found = {name: runner.benchmark() for name, runner in self._runners.items()}
-        (first, benchmark), *others = found.items()
+        by_target = {name: runner.benchmark() for name, runner in self._runners.items()}
+        (first, benchmark), *others = by_target.items()
         for name, other in others:
             if benchmark is None or other is None:
                 continue
@@ -69,8 +69,8 @@ class EachRunner(Runner):
         """Let each runner write what it writes of its target."""
         notes: list[str] = []
         for name, runner in self._runners.items():
-            own = {target: of for target, of in result.targets.items() if target == name}
-            notes += runner.finish(result.model_copy(update={"targets": own}))
+            targets = {name: result.targets[name]} if name in result.targets else {}
+            notes += runner.finish(result.model_copy(update={"targets": targets}))
         return _each(notes)
 
     def close(self) -> None:

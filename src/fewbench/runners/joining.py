@@ -127,8 +127,8 @@ def open_or_start(
     if limits is None and header is not None:
         limits = header.limits
     if scores.origin is not None and subset is None:
-        made = provenance_of(scores.origin, scores.n_items)
-        method, limits, seed = check_settings(made, method, limits, seed)
+        packed = provenance_of(scores.origin, scores.n_items)
+        method, limits, seed = check_settings(packed, method, limits, seed)
     if lead is not None:
         method = lead.header.provenance.method if method == AUTO else method
         limits = limits or lead.header.limits
@@ -182,6 +182,7 @@ def leaving_note(evaluation: Evaluation, target: str) -> str | None:
     """Say that a target runs items of its own from this round on, not those of another target."""
     lead, rounds = evaluation.record.lead(target), evaluation.record.rounds(target)
     n_led = 0 if lead is None else lead.followed(rounds)
+    # Once: with the first round that differs, before the end of the other run.
     if lead is None or not n_led or n_led == len(lead.rounds) or len(rounds) != n_led + 1:
         return None
     items, scale = np.concatenate(lead.rounds[:n_led]), evaluation.scores.scale
@@ -275,7 +276,7 @@ def reopened(
             hint=f"for more items: {further}; or use another folder, which runs the items of "
             f"this one again: --items-of {quoted(folder)} (in Python items_of=)",
         )
-    own, notes = None if isinstance(method, str) else method, list[str]()
+    own_method, notes = None if isinstance(method, str) else method, list[str]()
     if scores.origin is None and (folder / ITEMS).exists():
         items = open_saved(folder / ITEMS)
         if lacking := [task for task in items.tasks if task not in scores.tasks]:
@@ -287,7 +288,7 @@ def reopened(
         is_new = not scores.items.index.isin(items.items.index).all()
         if is_new or (scores.n_models and not header.models):
             notes.append(extension_note(extend(folder, scores)))
-            whole = Evaluation.open(folder, None, own).scores
+            whole = Evaluation.open(folder, None, own_method).scores
             kept = np.flatnonzero(whole.items.index.isin(scores.items.index))
             scores = whole if len(kept) == whole.n_items else whole.take(items=kept)
-    return Evaluation.open(folder, scores, own, stop, is_run=is_run), notes
+    return Evaluation.open(folder, scores, own_method, stop, is_run=is_run), notes

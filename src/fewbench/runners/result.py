@@ -211,11 +211,11 @@ class RunResult(Shown, Frozen):
             for name, target in result.targets.items()
             if name in estimates
         }
-        found = result._of_targets(kept).model_copy(update={"reused": ()})  # of that command
+        again = result._of_targets(kept).model_copy(update={"reused": ()})  # of that command
         if len(result.targets) > 1:  # the time was that of one command, maybe for another target
             spent = result.spent.model_copy(update={"seconds": 0.0})
-            found = found.model_copy(update={"spent": spent})
-        return found
+            again = again.model_copy(update={"spent": spent})
+        return again
 
     def with_earlier(self, path: Path) -> "RunResult":
         """Return this result with the targets of an earlier one that it does not have."""
