@@ -399,7 +399,7 @@ class Run:
                     self._uncompared.setdefault(note, set()).update(items)
             else:
                 more = {"replies": replies, "texts": texts, "repeat": repeat, "correct": correct}
-                self._tell(target, answers, probabilities, more | self._accept)
+                self._tell(target, answers, probabilities, {**more, **self._accept})
             self._skip_failed(target)
             self._replaced |= {target} if correct else set()
             replaced = {(item, repeat) for item in items_of(answers)}
