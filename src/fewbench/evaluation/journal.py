@@ -145,8 +145,10 @@ class Journal:
 
         def without(line: bytes) -> bytes | None:
             entry = _parse(line)
+            if target not in entry.names:
+                return line
             part = entry.part(_AllBut(), _AllBut(target))
-            return line if part == entry else None if part is None else part.line()
+            return None if part is None else part.line()
 
         with self.locked():
             header = self.header()
