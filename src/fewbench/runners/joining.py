@@ -276,7 +276,7 @@ def reopened(
             hint=f"for more items: {further}; or use another folder, which runs the items of "
             f"this one again: --items-of {quoted(folder)} (in Python items_of=)",
         )
-    own_method, notes = None if isinstance(method, str) else method, list[str]()
+    own, notes = None if isinstance(method, str) else method, list[str]()
     if scores.origin is None and (folder / ITEMS).exists():
         items = open_saved(folder / ITEMS)
         if lacking := [task for task in items.tasks if task not in scores.tasks]:
@@ -288,7 +288,7 @@ def reopened(
         is_new = not scores.items.index.isin(items.items.index).all()
         if is_new or (scores.n_models and not header.models):
             notes.append(extension_note(extend(folder, scores)))
-            whole = Evaluation.open(folder, None, own_method).scores
+            whole = Evaluation.open(folder, None, own).scores
             kept = np.flatnonzero(whole.items.index.isin(scores.items.index))
             scores = whole if len(kept) == whole.n_items else whole.take(items=kept)
-    return Evaluation.open(folder, scores, own_method, stop, is_run=is_run), notes
+    return Evaluation.open(folder, scores, own, stop, is_run=is_run), notes
