@@ -211,18 +211,49 @@ def believe(
         level, spreads = LEVEL_LEFT, SPREADS[SPREADS >= LEVEL_LEFT]
     apart = np.linalg.inv(precision)
     wider = np.sqrt(1 + FEW_ITEMS / (n + FEW_ITEMS))
-    precision = np.linalg.inv(apart * np.outer(wider, wider))
-    pull = precision @ (apart @ pull - center)
-    likely, moved, spread = _posterior(precision, pull, level, spreads)
-    moved = moved + center
+    means, errors = apart @ pull, apart * np.outer(wider, wider)
+    moved = believe_estimates(means, errors, center, level, spreads)
     if in_general:
         base, turn, error = predicted.mean(axis=1), np.eye(n_models), np.zeros_like(covariance)
         if sources is not None:
             error = np.cov(predicted) / n_items
     if lost is not None:
         error = error + np.diag((lost / 2) ** 2)
-    covariances = turn @ spread @ turn.T + error
-    return Beliefs(likely, base + moved @ turn.T, (covariances + covariances.swapaxes(1, 2)) / 2)
+    covariances = turn @ moved.covariances @ turn.T + error
+    covariances = (covariances + covariances.swapaxes(1, 2)) / 2
+    return Beliefs(moved.weights, base + moved.means @ turn.T, covariances)
+
+
+def believe_estimates(
+    estimates: FloatArray,
+    errors: FloatArray,
+    center: float,
+    level: float = LEVEL,
+    spreads: FloatArray = SPREADS,
+) -> Beliefs:
+    """Return what is believed of scores that are alike, given estimates of them.
+
+    Parameters
+    ----------
+    estimates : ndarray, shape (models,)
+    errors : ndarray, shape (models, models)
+        Covariance of their errors; positive definite.
+    center, level : float
+        What is known of the level of all scores before any answer: its mean and standard deviation.
+    spreads : ndarray
+        How far models may lie apart, each as likely.
+
+    Examples
+    --------
+    >>> errors = 0.02**2 * np.eye(3)
+    >>> believe_estimates(np.array([0.53, 0.5, 0.5]), errors, 0.5).scores.round(2).tolist()
+    [0.51, 0.51, 0.51]
+    >>> believe_estimates(np.array([0.8, 0.5, 0.5]), errors, 0.5).scores.round(2).tolist()
+    [0.8, 0.5, 0.5]
+    """
+    precision = np.linalg.inv(errors)
+    likely, moved, spread = _posterior(precision, precision @ (estimates - center), level, spreads)
+    return Beliefs(likely, moved + center, spread)
 
 
 def _posterior(
@@ -319,17 +350,33 @@ def _covariance(left: FloatArray, seen: BoolArray, means: FloatArray) -> FloatAr
     variances = (variances + PRIOR_ITEMS * usual) / (n + PRIOR_ITEMS)
     deviations = np.sqrt(variances)
     correlations = products / np.maximum(both, 1) / np.outer(deviations, deviations)
+    return np.asarray(steadied(correlations, both) * np.outer(deviations, deviations))
+
+
+def steadied(
+    correlations: FloatArray, both: FloatArray, least: float = LEAST_SIZE
+) -> FloatArray:
+    """Return correlations of models, shrunk towards a common one, whose inverse is not too sure.
+
+    Parameters
+    ----------
+    correlations, both : ndarray, shape (models, models)
+        Of answers, and of how many items.
+    least : float
+        Least eigenvalue.
+    """
+    n_models = len(both)
     others = both * ~np.eye(n_models, dtype=bool)
-    common = float(np.clip((correlations * others).sum() / max(others.sum(), 1), 0, 0.95))
+    common = float(np.clip((correlations * others).sum() / max(others.sum(), 1), 0, 1 - 2.5 * least))
     weight = COMMON + COMMON_OF_EACH * n_models
     correlations = (both * correlations + weight * common) / (both + weight)
     np.fill_diagonal(correlations, 1.0)
     sizes, axes = np.linalg.eigh(correlations)
-    if sizes[0] < LEAST_SIZE:
-        correlations = (axes * np.maximum(sizes, LEAST_SIZE)) @ axes.T
+    if sizes[0] < least:
+        correlations = (axes * np.maximum(sizes, least)) @ axes.T
         scale = np.sqrt(np.diag(correlations))
         correlations /= np.outer(scale, scale)
-    return np.asarray(correlations * np.outer(deviations, deviations))
+    return np.asarray(correlations)
 
 
 def chance_of_lead(
