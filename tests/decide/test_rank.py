@@ -179,10 +179,10 @@ def test_the_best_of_many_is_not_as_good_as_it_looks(spread):
         covers = abs(luck) < 1.645 * beliefs.errors[best]
         found.append((luck, seen[best] - general[best], chances[best] - is_best, covers))
     luck, as_it_looks, overstated, covers = np.mean(found, axis=0)
-    assert abs(luck) < 0.0075
+    assert abs(luck) < 0.0085
     assert as_it_looks > 0.015
     assert abs(overstated) < 0.17
-    assert covers > 0.86
+    assert covers > 0.84
 
 
 def test_imprecise_models_do_not_lower_what_is_expected_of_precise_ones():
