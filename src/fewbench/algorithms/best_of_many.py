@@ -342,7 +342,6 @@ class _Patterns:
 
 def _covariance(left: FloatArray, seen: BoolArray, means: FloatArray) -> FloatArray:
     """Return the covariance of answers over items, shrunk towards one common correlation."""
-    n_models = len(means)
     centered = np.where(seen, left - means[:, None], 0.0)
     both = seen.astype(float) @ seen.T
     n = np.diag(both)
@@ -355,9 +354,7 @@ def _covariance(left: FloatArray, seen: BoolArray, means: FloatArray) -> FloatAr
     return np.asarray(steadied(correlations, both) * np.outer(deviations, deviations))
 
 
-def steadied(
-    correlations: FloatArray, both: FloatArray, least: float = LEAST_SIZE
-) -> FloatArray:
+def steadied(correlations: FloatArray, both: FloatArray, least: float = LEAST_SIZE) -> FloatArray:
     """Return correlations of models, shrunk towards a common one, whose inverse is not too sure.
 
     Parameters
@@ -369,7 +366,9 @@ def steadied(
     """
     n_models = len(both)
     others = both * ~np.eye(n_models, dtype=bool)
-    common = float(np.clip((correlations * others).sum() / max(others.sum(), 1), 0, 1 - 2.5 * least))
+    common = float(
+        np.clip((correlations * others).sum() / max(others.sum(), 1), 0, 1 - 2.5 * least)
+    )
     weight = COMMON + COMMON_OF_EACH * n_models
     correlations = (both * correlations + weight * common) / (both + weight)
     np.fill_diagonal(correlations, 1.0)
@@ -416,14 +415,6 @@ def first_items(budget: float, n_models: int, n_items: int) -> int:
     [8, 5, 2]
     """
     return int(min(FIRST, max(LEAST_FIRST, budget / n_models / 2), n_items))
-
-
-def settles(chance: float, level: float, answered: IntArray, n_items: int) -> bool:
-    """Return whether a chance of the lead ends a search.
-
-    Not before every model ran its first items: after 4 each, 18% of the ends were wrong.
-    """
-    return chance >= level and int(answered.min()) >= min(FIRST, n_items)
 
 
 def among_top(drawn: FloatArray, top: int) -> BoolArray:
@@ -515,3 +506,79 @@ def share_out(
             planned[model] += more
             spent += more * costs[model]
     return np.asarray(planned - answered, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Prospect:
+    """What is known of the models after some answers.
+
+    Attributes
+    ----------
+    beliefs : Beliefs
+    drawn : ndarray, shape (draws, models)
+    chance : float
+        That no other model is better than the best by more than the margin.
+    is_settled : bool
+    run, room : ndarray of int, shape (models,)
+        Items that each model got, and can still get.
+    """
+
+    beliefs: Beliefs
+    drawn: FloatArray
+    chance: float
+    is_settled: bool
+    run: IntArray
+    room: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        beliefs: Beliefs,
+        run: IntArray,
+        n_items: int,
+        rng: np.random.Generator,
+        *,
+        top: int = 1,
+        margin: float = 0.0,
+        level: float = 0.95,
+    ) -> "Prospect":
+        """Return what beliefs tell of the best `top` models; the margin is in [0, 1]."""
+        drawn = beliefs.draw(rng)
+        chance = chance_of_lead(drawn, beliefs.scores, top, margin)
+        # Not before every model ran its first items: after 4 each, 18% of the ends were wrong.
+        is_settled = chance >= level and int(run.min()) >= min(FIRST, n_items)
+        return cls(beliefs, drawn, chance, is_settled, run, n_items - run)
+
+    def round(
+        self,
+        first: int,
+        left: float,
+        rng: np.random.Generator,
+        *,
+        top: int = 1,
+        batch: int = 0,
+        costs: FloatArray | None = None,
+    ) -> IntArray:
+        """Return how many further items each model runs.
+
+        Parameters
+        ----------
+        first : int
+            Items that every model runs first.
+        left : float
+            Answers that the budget leaves, or with costs their sum.
+        rng : Generator
+        top, batch : int
+            See `share_out`, and the least number of items that a model gets at a time.
+        costs : ndarray, shape (models,), optional
+            What an answer costs (default: 1).
+        """
+        answers = int(self.run.sum())
+        step, of_round = round_of(int(self.run[0] + self.room[0]), answers, batch)
+        each = 1.0 if costs is None else float(costs @ self.run) / answers
+        more = np.minimum(np.maximum(first - self.run, 0), self.room)
+        if more.any() and more.sum() * each <= left:
+            return more
+        # After a smaller budget some lack a few.
+        total = min(each * of_round, left)
+        return share_out(self.drawn, self.run, self.room, total, step, rng, top, costs)

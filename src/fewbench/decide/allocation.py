@@ -5,7 +5,13 @@ import math
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.best_of_many import FEW_ITEMS, Beliefs, believe_estimates, share_out, steadied
+from fewbench.algorithms.best_of_many import (
+    FEW_ITEMS,
+    Beliefs,
+    believe_estimates,
+    share_out,
+    steadied,
+)
 from fewbench.decide.joint import EQUAL
 
 DRAWS = 20_000
@@ -19,9 +25,7 @@ NEAR_COPIES = 1e-6
 """Least eigenvalue of the correlations of errors: those of near copies are nearly 1."""
 
 
-def beliefs_of(
-    scores: FloatArray, errors: FloatArray, own: FloatArray, items: IntArray
-) -> Beliefs:
+def beliefs_of(scores: FloatArray, errors: FloatArray, own: FloatArray, items: IntArray) -> Beliefs:
     """Return what is believed of scores, as some of the highest are high by luck.
 
     As `fewbench.best` believes it; see `fewbench.algorithms.best_of_many.believe_estimates`.
@@ -96,7 +100,7 @@ def allocate(
 ) -> IntArray:
     """Return how many of `total` further items each target runs, to settle the best `top`.
 
-    By what is believed of the scores (`beliefs_of`); see `fewbench.algorithms.best_of_many.share_out`.
+    By what is believed of the scores (`beliefs_of`); see `share_out`.
 
     Parameters
     ----------
@@ -114,8 +118,8 @@ def allocate(
     Examples
     --------
     >>> errors = np.full((3, 3), 0.05)
-    >>> n, rng = np.full(3, 20), np.random.default_rng(0)
-    >>> allocate(np.array([0.7, 0.69, 0.3]), errors, np.full(3, 0.04), n, 1000 - n, 1, 40, rng).tolist()
+    >>> n, own, rng = np.full(3, 20), np.full(3, 0.04), np.random.default_rng(0)
+    >>> allocate(np.array([0.7, 0.69, 0.3]), errors, own, n, 1000 - n, 1, 40, rng).tolist()
     [20, 20, 0]
     """
     fewest = np.minimum(answered[:, None], answered)
