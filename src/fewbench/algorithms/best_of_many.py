@@ -213,8 +213,8 @@ def believe(
         level, spreads = LEVEL_LEFT, SPREADS[SPREADS >= LEVEL_LEFT]
     apart = np.linalg.inv(precision)
     wider = np.sqrt(1 + FEW_ITEMS / (n + FEW_ITEMS))
-    means, errors = apart @ pull, apart * np.outer(wider, wider)
-    moved = believe_estimates(means, errors, center, level, spreads)
+    errors = (apart * np.outer(wider, wider)).astype(np.float64)
+    moved = believe_estimates(apart @ pull, errors, center, level, spreads)
     if in_general:
         base, turn, error = predicted.mean(axis=1), np.eye(n_models), np.zeros_like(covariance)
         if sources is not None:
@@ -253,7 +253,7 @@ def believe_estimates(
     >>> believe_estimates(np.array([0.8, 0.5, 0.5]), errors, 0.5).scores.round(2).tolist()
     [0.8, 0.5, 0.5]
     """
-    precision = np.linalg.inv(errors)
+    precision = np.linalg.inv(errors).astype(np.float64)
     likely, moved, spread = _posterior(precision, precision @ (estimates - center), level, spreads)
     return Beliefs(likely, moved + center, spread)
 

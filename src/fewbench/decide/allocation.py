@@ -12,7 +12,7 @@ from fewbench.algorithms.best_of_many import (
     share_out,
     steadied,
 )
-from fewbench.decide.joint import EQUAL
+from fewbench.decide.simultaneous import EQUAL
 
 DRAWS = 20_000
 """Draws of all scores, for the probability of being among the best."""

@@ -8,9 +8,9 @@ import numpy as np
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.best_of_many import Beliefs
 from fewbench.decide.allocation import beliefs_of, chances_of_top
-from fewbench.decide.joint import surely_above
 from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.rank_result import Foremost, Place, Ranked
+from fewbench.decide.simultaneous import surely_above
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale
 from fewbench.uncertainty.bounds import EXACT
