@@ -15,7 +15,7 @@ from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale
 from fewbench.uncertainty.bounds import EXACT
 
-MOST = 200
+MOST = 100
 """Models around a place whose scores are drawn together: others are surely above or below it."""
 
 
@@ -94,8 +94,15 @@ class Standings:
         return slice(start, start + MOST)
 
     def _beliefs(self, near: slice) -> Beliefs:
-        errors = self.errors[near, near]
-        return beliefs_of(self.estimates[near], errors, self._own[near], self.items_run[near])
+        if near.start not in self._believed:
+            about = self.estimates[near], self.errors[near, near]
+            found = beliefs_of(*about, self._own[near], self.items_run[near])
+            self._believed[near.start] = found
+        return self._believed[near.start]
+
+    @cached_property
+    def _believed(self) -> dict[int, Beliefs]:
+        return {}
 
     @cached_property
     def _own(self) -> FloatArray:
