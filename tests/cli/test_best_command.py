@@ -49,6 +49,18 @@ def test_the_best_of_a_program_s_models_and_another_go(best, ok, tmp_path):
     assert costly["cost"] <= 12
 
 
+def test_weights_of_items_count(best, ok, tmp_path):
+    rows = "".join(f"q{at},{5 if at < 100 else 0}\n" for at in range(300))
+    (tmp_path / "weights.csv").write_text("id,weight\n" + rows)
+    said = best("-t", "low", "-t", "mid", "-n", "100%", "--weights", "weights.csv", "--json")
+    found = {one["target"]: one["score"] for one in json.loads(said.out)["targets"]}
+    ranked = json.loads(ok("rank", "run", "--fixed-items", "--json"))
+    of_rank = {one["target"]: one["score"] for one in ranked["targets"]}
+    plain = json.loads(best("-t", "low", "-t", "mid", "-n", "100%", "--json", folder="other").out)
+    assert abs(found["mid"] - of_rank["mid"]) < 0.1  # drawn towards the other
+    assert found != {one["target"]: one["score"] for one in plain["targets"]}
+
+
 def test_targets_of_a_file_differ_in_their_arguments(best, tmp_path):
     (tmp_path / "models.txt").write_text("# prompts\na=low\n\nb='high'\n")
     said = best("--targets", "models.txt", "-t", "c=mid", "-n", 200, "--json")

@@ -9,7 +9,7 @@ import pytest
 
 import fewbench
 from fewbench.cli import main
-from fewbench.decide.joint import Errors, surely_above
+from fewbench.decide.simultaneous import Errors, surely_above
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.public import load_scores

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from fewbench._progress import at_work, status_line
-from fewbench._text import say
-from fewbench.cli.options import Targets, stop_of
+from fewbench._text import say, say_note
+from fewbench.cli.options import Targets, WeightsOption, stop_of
 from fewbench.cli.outputs import show
 from fewbench.cli.running import INTERRUPTED_CODE, STOPPED, Notes, RunOptions, with_arguments
 from fewbench.errors import RunError
@@ -19,6 +19,7 @@ from fewbench.errors import RunError
 if TYPE_CHECKING:
     from fewbench.runners.driving import Runner
     from fewbench.runners.result import RunResult
+    from fewbench.scores import Scores
 
 MODEL_ARGS = "--model_args"
 UNUSED = ("method", "half_width", "tokens", "minutes", "items_of", "repeats", "retry")
@@ -38,6 +39,7 @@ def _best(
     level: float = 0.95,
     in_general: bool = False,
     batch: int | None = None,
+    weights: WeightsOption = None,
     runner: Literal["command", "lm-eval", "inspect"] = "command",
 ) -> None:
     """Run several models until it is clear which is the best.
@@ -96,6 +98,8 @@ def _best(
     limit = None if cost is None else stop_of(None, None, cost=cost)
     of_scores: list[str] = []
     scores, notes = options.load(of_scores), Notes(of_scores)
+    if weights is not None:
+        scores = _weighed(scores, weights)
     search = Search(
         targets=tuple(given),
         answers=total_of(budget, len(given), scores),
@@ -126,6 +130,22 @@ def _best(
 
 
 best = with_arguments(_best, *UNUSED)
+
+
+def _weighed(scores: "Scores | None", weights: Path) -> "Scores":
+    """Return the scores with these weights, or raise RunError without items to weigh."""
+    from fewbench.evaluation.scoring import Scoring
+
+    if scores is None:
+        raise RunError(
+            "--weights: the items are not known before the run", hint="name a file of the items"
+        )
+    if scores.n_models:
+        say_note(
+            f"the folder has these weights, {weights}, for this command alone: give them to rank, "
+            "versus and estimate as well"
+        )
+    return Scoring(weights=weights).of_table(scores)
 
 
 def _targets(typed: Sequence[str], path: Path | None) -> dict[str, list[str]]:

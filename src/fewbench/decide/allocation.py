@@ -1,168 +1,97 @@
 """Which targets are the best: how likely each is, and where to spend items to settle it."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from fewbench._blocks import blocks
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms import ties
-from fewbench.algorithms.best_of_many import DRAWS as DRAWS_TO_SHARE
-from fewbench.algorithms.best_of_many import FEW_ITEMS, share_out
-from fewbench.decide.joint import EQUAL, TINY, Errors
-from fewbench.uncertainty.bounds import EXACT
+from fewbench.algorithms.best_of_many import (
+    FEW_ITEMS,
+    Beliefs,
+    believe_estimates,
+    share_out,
+    steadied,
+)
+from fewbench.decide.simultaneous import EQUAL
 
 DRAWS = 20_000
 """Draws of all scores, for the probability of being among the best."""
 STEPS = 50
 """Number of steps in which the items are given out, about."""
-FAR = 5.0
-"""Standard errors from the best beyond which scores do not count for how much the best ones differ.
-With 3, the best of 20 models that lie 3 points apart is .6 points too low, with 5 .2; without a
-limit, where others lie far below, the best is 2 points too high."""
-SPREADS = 200
-"""Number of variances between models among which the likeliest one is found."""
+LEAST = 1e-9
+"""Least variance: an estimate with no more error, .003 points, is known."""
 
-Ends = tuple[float, float]
+NEAR_COPIES = 1e-6
+"""Least eigenvalue of the correlations of errors: those of near copies are nearly 1."""
 
 
-@dataclass(frozen=True, eq=False)
-class Outlook:
-    """What scores are expected to be, as some of the highest are high by luck.
+def beliefs_of(scores: FloatArray, errors: FloatArray, own: FloatArray, items: IntArray) -> Beliefs:
+    """Return what is believed of scores, as some of the highest are high by luck.
 
-    The models whose scores are near that of the best vary about their mean by as much as their
-    scores vary beyond their errors (REML); each score is drawn towards the mean by as much as it is
-    imprecise, and the mean towards the precise ones. If the scores vary no more than by their
-    errors, all models are expected alike.
-
-    Attributes
-    ----------
-    scores : ndarray, shape (targets,)
-    root : ndarray, shape (targets, targets)
-        Turns independent normal numbers into errors.
-    gains : ndarray, shape (targets,)
-        By how much the variance of each score falls. How far models lie apart is not known exactly,
-        which costs a part of it (Morris 1983, Journal of the American Statistical Association 78).
-    """
-
-    scores: FloatArray
-    root: FloatArray
-    gains: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        scores: FloatArray,
-        errors: FloatArray,
-        top: int = 1,
-        own: FloatArray | None = None,
-    ) -> "Outlook":
-        """Return what is expected of scores whose differences have these standard errors.
-
-        Parameters
-        ----------
-        scores : ndarray, shape (targets,)
-        errors : ndarray, shape (targets, targets)
-            Infinite if unknown.
-        top : int
-            Scores are near if they are less than `FAR` standard errors from this highest one.
-        own : ndarray, shape (targets,), optional
-            Standard errors of the scores themselves (default: the mean of the near scores is
-            known). Errors of differences do not say how far the mean of all is off.
-
-        Examples
-        --------
-        >>> errors = 0.03 * (1 - np.eye(3))
-        >>> Outlook.of(np.array([0.53, 0.5, 0.5]), errors).scores.round(3).tolist()
-        [0.51, 0.51, 0.51]
-        >>> Outlook.of(np.array([0.6, 0.55, 0.5]), errors).scores.round(3).tolist()
-        [0.591, 0.55, 0.509]
-
-        A low score that is imprecise hardly lowers what is expected of a precise one:
-
-        >>> own = np.array([0.01, 0.1])
-        >>> errors = np.hypot(own[:, None], own) * (1 - np.eye(2))
-        >>> Outlook.of(np.array([0.8, 0.7]), errors, own=own).scores.round(3).tolist()
-        [0.799, 0.799]
-        """
-        distribution, n = Errors.from_matrix(errors), len(scores)
-        last = int(np.argsort(-scores, kind="stable")[top - 1])
-        near = np.flatnonzero(np.abs(scores - scores[last]) <= FAR * errors[last])
-        center, among = np.eye(len(near)) - 1 / len(near), np.ix_(near, near)
-        sizes, axes = np.linalg.eigh(center @ distribution.covariance[among] @ center)
-        has_error = sizes > EQUAL * max(float(sizes[-1]), TINY)
-        if not has_error.any():
-            return cls(scores, distribution.root, np.zeros(n))
-        sizes, axes = sizes[has_error], axes[:, has_error]
-        seen = scores[near] @ axes
-        spreads = np.append(0.0, np.geomspace(1e-4, 1e6, SPREADS)) * sizes.mean()
-        variances = spreads[:, None] + sizes
-        spread = spreads[ties.argmin((np.log(variances) + seen**2 / variances).sum(axis=1))]
-        kept = spread / (spread + sizes)
-        by_luck = axes @ ((1 - kept) * seen)
-        is_known = np.isfinite(errors[among]).all(axis=1)
-        level = 0.0
-        if own is not None and is_known.all():  # what the differences tell of the mean's error
-            with_mean = (own[near] ** 2 - (errors[among] ** 2).mean(axis=1)) / 2
-            level = float((with_mean @ axes) @ (seen / (spread + sizes)))
-        expected, gains, turn = scores.copy(), np.zeros(n), np.eye(n)
-        expected[near] -= by_luck + level
-        unsure = 2 / max(len(near) - 3, 1) * by_luck**2
-        gained = np.maximum(axes**2 @ (sizes * (1 - kept)) - unsure, 0.0)
-        gains[near] = np.where(is_known, gained, 0.0)  # an unknown error gains nothing
-        turn[among] -= (axes * (1 - np.sqrt(kept))) @ axes.T
-        return cls(expected, distribution.root @ turn, gains)
-
-    def interval(self, at: int, score: float, ends: Ends, level: float) -> tuple[float, float]:
-        """Return the interval of an expected score; `ends` are those of the score by itself."""
-        from scipy.special import ndtri
-
-        gain = float(ndtri(0.5 + level / 2)) ** 2 * float(self.gains[at])
-        below, above = (math.sqrt(max((end - score) ** 2 - gain, 0.0)) for end in ends)
-        expected = float(self.scores[at])
-        return max(expected - below, 0.0), min(expected + above, 1.0)
-
-
-def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArray:
-    """Return the probability of each score to be among the highest `top`, shape (targets,).
-
-    Draws all scores from what is expected of them (`Outlook`). Equal scores share a place.
+    As `fewbench.best` believes it; see `fewbench.algorithms.best_of_many.believe_estimates`.
 
     Parameters
     ----------
     scores : ndarray, shape (targets,)
-        Estimated full scores.
+        Estimates.
     errors : ndarray, shape (targets, targets)
-        Standard errors of the differences; infinite if unknown.
-    top : int
-        From 1 to the number of targets.
+        Standard errors of their differences; infinite if unknown.
+    own : ndarray, shape (targets,)
+        Standard errors of the scores themselves. Errors of differences do not say how far the level
+        of all is off.
+    items : ndarray of int, shape (targets,)
+        How many items each ran.
+
+    Examples
+    --------
+    >>> own, items = np.full(3, 0.03), np.full(3, 200)
+    >>> errors = np.hypot(own[:, None], own) * (1 - np.eye(3))
+    >>> beliefs_of(np.array([0.53, 0.5, 0.5]), errors, own, items).scores.round(2).tolist()
+    [0.51, 0.51, 0.51]
+    """
+    is_known = own**2 <= LEAST
+    own = np.where(is_known, math.sqrt(LEAST), own)
+    apart = own[:, None] ** 2 + own**2
+    apart -= np.where(np.isfinite(errors), errors**2, apart)
+    products = np.outer(own, own)
+    correlations = np.clip(apart / (2 * products), -1.0, 1.0)
+    correlations[is_known] = correlations[:, is_known] = 0.0
+    both = np.minimum.outer(items, items).astype(float)
+    covariance = products * steadied(correlations, both, NEAR_COPIES)
+    found = believe_estimates(scores, covariance, float(scores.mean()))
+    found.means[:, is_known] = scores[is_known]
+    found.covariances[:, is_known] = found.covariances[:, :, is_known] = 0.0
+    return found
+
+
+def chances_of_top(beliefs: Beliefs, top: int) -> FloatArray:
+    """Return the probability of each score to be among the highest `top`, shape (targets,).
+
+    Equal scores share a place.
 
     Examples
     --------
     Scores that differ by no more than their errors, and by more:
 
-    >>> errors = 0.03 * (1 - np.eye(3))
-    >>> chances_of_top(np.array([0.53, 0.5, 0.5]), errors, 1).round(2).tolist()
-    [0.33, 0.33, 0.33]
-    >>> chances_of_top(np.array([0.57, 0.5, 0.48]), errors, 1).round(2).tolist()
-    [0.98, 0.02, 0.0]
+    >>> own, items = np.full(3, 0.02), np.full(3, 500)
+    >>> errors = np.hypot(own[:, None], own) * (1 - np.eye(3))
+    >>> alike, apart = np.array([0.51, 0.5, 0.5]), np.array([0.7, 0.5, 0.48])
+    >>> [chances_of_top(beliefs_of(scores, errors, own, items), 1).round(1).tolist()
+    ...  for scores in (alike, apart)]
+    [[0.4, 0.3, 0.3], [1.0, 0.0, 0.0]]
     """
-    n, outlook = len(scores), Outlook.of(scores, errors, top)
-    expected, chances = np.round(outlook.scores, EXACT), np.zeros(n)
-    rng = np.random.default_rng(0)
-    for part in blocks(DRAWS, n):
-        drawn = expected + rng.standard_normal((part.stop - part.start, n)) @ outlook.root
-        last = np.partition(drawn, n - top, axis=1)[:, n - top, None]
-        above, level = drawn > last + EQUAL, np.abs(drawn - last) <= EQUAL
-        left = top - above.sum(axis=1, keepdims=True)
-        chances += (above + level * left / level.sum(axis=1, keepdims=True)).sum(axis=0)
-    return chances / DRAWS
+    drawn = beliefs.draw(np.random.default_rng(0), DRAWS)
+    n = drawn.shape[1]
+    last = np.partition(drawn, n - top, axis=1)[:, n - top, None]
+    above, level = drawn > last + EQUAL, np.abs(drawn - last) <= EQUAL
+    left = top - above.sum(axis=1, keepdims=True)
+    return np.asarray((above + level * left / level.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
 def allocate(
     scores: FloatArray,
     errors: FloatArray,
+    own: FloatArray,
     answered: IntArray,
     room: IntArray,
     top: int,
@@ -171,7 +100,7 @@ def allocate(
 ) -> IntArray:
     """Return how many of `total` further items each target runs, to settle the best `top`.
 
-    By what is expected of the scores (`Outlook`); see `fewbench.algorithms.best_of_many.share_out`.
+    By what is believed of the scores (`beliefs_of`); see `share_out`.
 
     Parameters
     ----------
@@ -179,6 +108,8 @@ def allocate(
         Estimated full scores, the best first.
     errors : ndarray, shape (targets, targets)
         Standard errors of the differences, that items not run leave.
+    own : ndarray, shape (targets,)
+        Those of the scores.
     answered, room : ndarray of int, shape (targets,)
         Items that each target ran, and can still run.
     top, total : int
@@ -187,13 +118,12 @@ def allocate(
     Examples
     --------
     >>> errors = np.full((3, 3), 0.05)
-    >>> n, rng = np.full(3, 20), np.random.default_rng(0)
-    >>> allocate(np.array([0.7, 0.69, 0.3]), errors, n, 1000 - n, 1, 40, rng).tolist()
+    >>> n, own, rng = np.full(3, 20), np.full(3, 0.04), np.random.default_rng(0)
+    >>> allocate(np.array([0.7, 0.69, 0.3]), errors, own, n, 1000 - n, 1, 40, rng).tolist()
     [20, 20, 0]
     """
     fewest = np.minimum(answered[:, None], answered)
     wider = errors * np.sqrt(1 + FEW_ITEMS / (fewest + FEW_ITEMS))
-    outlook = Outlook.of(scores, wider, top)
-    drawn = outlook.scores + rng.standard_normal((DRAWS_TO_SHARE, len(scores))) @ outlook.root
+    beliefs = beliefs_of(scores, wider, own, answered)
     step = max(1, total // STEPS)
-    return share_out(drawn, answered, room, total, step, rng, top)
+    return share_out(beliefs.draw(rng), answered, room, total, step, rng, top)

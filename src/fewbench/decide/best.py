@@ -12,21 +12,17 @@ import numpy as np
 from fewbench._names import counted
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.algorithms.best_of_many import (
     FIRST,
     LEAST_FIRST,
-    Beliefs,
+    Prospect,
     SourceAxes,
     among_top,
     believe,
-    chance_of_lead,
     first_items,
     normal,
-    round_of,
-    settles,
-    share_out,
 )
 from fewbench.decide.best_result import BestResult, Candidate, Ending
 from fewbench.errors import EvaluationError, MethodError, RunError
@@ -124,29 +120,6 @@ class Search:
         return max(first_items(budget, n, n_items), int(min(of_batch, n_items, budget / n / 4)))
 
 
-@dataclass(frozen=True, eq=False)
-class Prospect:
-    """What is known of the targets after some answers.
-
-    Attributes
-    ----------
-    beliefs : Beliefs
-    drawn : ndarray, shape (draws, targets)
-    chance : float
-        That no other target is better than the best by more than the margin.
-    is_settled : bool
-    run, room : ndarray of int, shape (targets,)
-        Items that each target got, and can still get.
-    """
-
-    beliefs: Beliefs
-    drawn: FloatArray
-    chance: float
-    is_settled: bool
-    run: IntArray
-    room: IntArray
-
-
 @dataclass(eq=False)
 class BestPlanner:
     """Plans the rounds of a run: which targets run on, and when it is settled."""
@@ -169,15 +142,11 @@ class BestPlanner:
         left, costs = self._left(evaluation)
         if look.is_settled or not look.room.any() or left <= 0:
             return {}
-        n = int(look.run.sum())
-        step, of_round = round_of(scores.n_items, n, search.batch or 0)
-        each = 1.0 if costs is None else float(costs @ look.run) / n
-        more = np.minimum(np.maximum(search.first(scores.n_items) - look.run, 0), look.room)
-        if not more.any() or more.sum() * each > left:  # after a smaller budget some lack a few
-            more = share_out(
-                look.drawn, look.run, look.room, min(each * of_round, left), step,
-                np.random.default_rng(child_seed(search.seed, 21, n)), search.top, costs,
-            )  # fmt: skip
+        rng = np.random.default_rng(child_seed(search.seed, 21, int(look.run.sum())))
+        more = look.round(
+            search.first(scores.n_items), left, rng,
+            top=search.top, batch=search.batch or 0, costs=costs,
+        )  # fmt: skip
         order = random_order(scores.n_items, evaluation.provenance.seed)
         planned = {}
         for name, count in zip(search.targets, more.tolist(), strict=True):
@@ -211,12 +180,12 @@ class BestPlanner:
                 lost=skipped / run,
                 in_general=search.in_general,
             )
-            drawn = beliefs.draw(np.random.default_rng(child_seed(search.seed, 20, int(run.sum()))))
-        margin = search.margin / scores.scale.span
-        chance = chance_of_lead(drawn, beliefs.scores, search.top, margin)
+            rng = np.random.default_rng(child_seed(search.seed, 20, int(run.sum())))
+            self._look = Prospect.of(
+                beliefs, run, scores.n_items, rng,
+                top=search.top, margin=search.margin / scores.scale.span, level=search.level,
+            )  # fmt: skip
         self.evaluation = evaluation
-        is_settled = settles(chance, search.level, run, scores.n_items)
-        self._look = Prospect(beliefs, drawn, chance, is_settled, run, scores.n_items - run)
         return self._look
 
     def _left(self, evaluation: Evaluation) -> tuple[float, FloatArray | None]:

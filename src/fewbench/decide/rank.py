@@ -30,6 +30,8 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import EXACT
+from fewbench.uncertainty.contrast import ONE_SIGMA
+from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.sampling import check_level
 
 
@@ -276,10 +278,12 @@ def _next_items(
     where all items would not settle it.
     """
     answered = np.array([len(side.items) for side in sides])
+    own = [
+        side.score.half(ONE_SIGMA) if isinstance(side.score, Uncertainty) else 0.0 for side in sides
+    ]
     counts = allocate(
         np.array([float(side.estimates[0]) for side in sides]),
-        errors,
-        answered,
+        *(errors, np.array(own), answered),
         np.array([n_left(side) for side in sides]),
         *(top, total),
         np.random.default_rng(child_seed(seed_of(sides), 22, int(answered.sum()))),

@@ -1,18 +1,22 @@
 """The order of several scores: ranks with ranges, ties, which may be the best, and P(best)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
-from fewbench.decide.allocation import Outlook, chances_of_top
-from fewbench.decide.joint import surely_above
+from fewbench.algorithms.best_of_many import Beliefs
+from fewbench.decide.allocation import beliefs_of, chances_of_top
 from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.rank_result import Foremost, Place, Ranked
+from fewbench.decide.simultaneous import surely_above
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale
 from fewbench.uncertainty.bounds import EXACT
+
+MOST = 100
+"""Models around a place whose scores are drawn together: others are surely above or below it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,22 +74,56 @@ class Standings:
     @cached_property
     def chances(self) -> FloatArray:
         """Probability of each model to be the best."""
-        return chances_of_top(self.estimates, self.errors, 1)
+        return self.chances_of_top(1)
+
+    def chances_of_top(self, top: int) -> FloatArray:
+        """Return the probability of each model to be among the best `top`."""
+        if len(self.names) == 2:
+            # One difference does not tell how far models lie apart: the answer is that of `versus`.
+            better = 1 - self.p_values[0, 1] / 2
+            return np.array([better, 1 - better])
+        near = self._near(top - 1)
+        chances = np.zeros(len(self.names))
+        chances[: near.start] = 1.0
+        chances[near] = chances_of_top(self._beliefs(near), top - near.start)
+        return chances
+
+    def _near(self, at: int) -> slice:
+        """Return the places about one."""
+        start = max(min(at - MOST // 2, len(self.names) - MOST), 0)
+        return slice(start, start + MOST)
+
+    def _beliefs(self, near: slice) -> Beliefs:
+        if near.start not in self._believed:
+            about = self.estimates[near], self.errors[near, near]
+            found = beliefs_of(*about, self._own[near], self.items_run[near])
+            self._believed[near.start] = found
+        return self._believed[near.start]
+
+    @cached_property
+    def _believed(self) -> dict[int, Beliefs]:
+        return {}
+
+    @cached_property
+    def _own(self) -> FloatArray:
+        """Standard errors of the scores themselves."""
+        from scipy.special import ndtri
+
+        widths = [1.0 if ends is None else ends[1] - ends[0] for ends in self.intervals]
+        return np.asarray(np.array(widths) / (2 * ndtri(0.5 + self.level / 2)))
 
     def chosen(self, scale: Scale, at: int = 0) -> Foremost:
         """Return what is expected of the first model, or this one, chosen for its score."""
-        from scipy.special import ndtri
-
-        ends = self.intervals[at]
+        ends, near = self.intervals[at], self._near(at)
         assert ends is not None  # a full score is never unknown
-        widths = [high - low for low, high in filter(None, self.intervals)]
-        own = np.array(widths) / (2 * ndtri(0.5 + self.level / 2))
-        outlook = Outlook.of(self.estimates, self.errors, own=own)
+        beliefs, place, score = self._beliefs(near), at - near.start, float(self.estimates[at])
+        expected, narrower = float(beliefs.scores[place]), 1.0
         # What is open may be anything: that models are alike does not narrow it.
-        outlook = replace(outlook, gains=np.where(self.is_open, 0.0, outlook.gains))
-        score = float(self.estimates[at])
-        found = outlook.scores[at], *outlook.interval(at, score, ends, self.level)
-        return Foremost.of(self.names[at], found, scale)
+        if not self.is_open[at] and self._own[at] > 0:
+            narrower = min(float(beliefs.errors[place] / self._own[at]), 1.0)
+        low = expected - narrower * max(score - ends[0], 0.0)
+        high = expected + narrower * max(ends[1] - score, 0.0)
+        return Foremost.of(self.names[at], (expected, max(low, 0.0), min(high, 1.0)), scale)
 
     def places(self, scale: Scale) -> tuple[Place, ...]:
         """Return each model's place, with scores on the user's scale."""
@@ -109,9 +147,7 @@ class Standings:
 
     def ranked(self, scale: Scale, top: int) -> tuple[Ranked, ...]:
         """Return each model's place, its ties, and how likely it is among the best `top`."""
-        among_top = self.chances
-        if top > 1:
-            among_top = chances_of_top(self.estimates, self.errors, top)
+        among_top = self.chances if top == 1 else self.chances_of_top(top)
         tied = ~(self.surely_above | self.surely_above.T)
         np.fill_diagonal(tied, val=False)
         return tuple(

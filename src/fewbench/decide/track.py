@@ -13,11 +13,11 @@ from fewbench._warned import issue
 from fewbench.algorithms import ties
 from fewbench.decide.checkpoints import TrainingRun, read_run
 from fewbench.decide.differences import POWER, judged
-from fewbench.decide.joint import EQUAL
 from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
+from fewbench.decide.simultaneous import EQUAL
 from fewbench.decide.standings import Standings
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track

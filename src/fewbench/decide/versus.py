@@ -161,7 +161,7 @@ def _result(
         edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
         distance = difference.difference - edge
         to_decide = items_to_decide(difference, (first, other), level, distance, scores.n_items)
-    a, b = labels(first, other)
+    (score_a, score_b), (a, b) = joint.estimates().tolist(), labels(first, other)
     random, warnings = random_pairs(joint, level), []
     half, paired = difference.wider * difference.half_of_items(level), difference.paired
     # Chosen items tell models apart better than others do, so this is the most that random ones
@@ -178,8 +178,8 @@ def _result(
         average=scores.average,
         a=a,
         b=b,
-        score_a=float(scale.from_unit(difference.scores[0])),
-        score_b=float(scale.from_unit(difference.scores[1])),
+        score_a=float(scale.from_unit(score_a)),
+        score_b=float(scale.from_unit(score_b)),
         difference=float(scale.difference_from_unit(difference.difference)),
         interval=Interval.between(scale.difference_from_unit((low, high))),
         level=level,

@@ -21,6 +21,8 @@ from fewbench.uncertainty.intervals import basis
 from fewbench.uncertainty.reruns import RunNoise
 
 SHOWN_NEXT = 5
+EQUAL = 1e-9
+"""Share of the scale up to which scores and differences are equal."""
 BESIDE = "; widened for other questions and another run"
 """What the interval of a verdict on models rests on as well."""
 Verdict = Literal["better", "worse", "equivalent", "not worse", "undecided"]
@@ -74,7 +76,8 @@ class Versus(Shown, Frozen):
     score_a, score_b : float
         Their full scores on these items, estimated if they did not run all.
     difference, interval, level
-        A minus B, and its interval at the stated level.
+        A minus B, and its interval at the stated level. If one ran all items and the other one a
+        random sample, the difference is by regression, and not that of the two scores.
     fixed_items : bool
         Whether interval, probability and verdicts are about exactly these items, of these runs. If
         not, they are about the models, on questions like these and if they run again.
@@ -295,6 +298,12 @@ class Versus(Shown, Frozen):
             f"{self.level:.0%} interval": basis(self.kind, self.sources)
             + BESIDE * (not self.fixed_items and self.kind != "answers"),
         }
+        if abs(self.score_a - self.score_b - self.difference) > EQUAL * self.scale.span:
+            whole = self.b if self.items_b == self.items_total else self.a
+            facts["Difference"] = (
+                f"{unit.difference(self.difference)}, which is not that of the two scores: it also "
+                f"counts how {whole} does on the items that only {whole} ran"
+            )
         if self.checked_at:
             run = (n for n in (self.items_a, self.items_b) if n < self.items_total)
             facts["Tests (valid together) after"] = looks(self.checked_at, max(run, default=0))

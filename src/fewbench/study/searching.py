@@ -10,15 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewbench._types import FloatArray
-from fewbench.algorithms.best_of_many import (
-    SourceAxes,
-    believe,
-    chance_of_lead,
-    first_items,
-    round_of,
-    settles,
-    share_out,
-)
+from fewbench.algorithms.best_of_many import Prospect, SourceAxes, believe, first_items
 
 BATCH = 32
 """Items that UCB-E runs at a time."""
@@ -63,28 +55,20 @@ def best(
     found, at_stop = list[Found](), list[Found]()
     while True:
         seen = np.where(np.arange(n_items) < n[:, None], answers, np.nan)
-        beliefs, used = believe(seen, axes), int(n.sum())
-        drawn, scores = beliefs.draw(rng), beliefs.scores
+        look = Prospect.of(believe(seen, axes), n, n_items, rng, margin=margin, level=level)
+        used, stops, scores = int(n.sum()), look.is_settled, look.beliefs.scores
         leader = int(scores.argmax())
-        chance = chance_of_lead(drawn, scores, 1, margin)
-        stops = settles(chance, level, n, n_items)
-        now = Found(
-            leader, float(scores[leader]), float(beliefs.errors[leader]), stops, used / answers.size
-        )
+        error = float(look.beliefs.errors[leader])
+        now = Found(leader, float(scores[leader]), error, stops, used / answers.size)
         if stops and not at_stop:
             at_stop.append(now)
-        is_over = (stops and not goes_on) or bool((n == n_items).all())
+        is_over = (stops and not goes_on) or not look.room.any()
         while len(found) < len(budgets) and (is_over or used >= budgets[len(found)]):
             found.append(now)
         if len(found) == len(budgets):
             return found + [*at_stop, now][: int(goes_on)]
-        step, of_round = round_of(n_items, used)
         budget = budgets[len(found)]
-        more = np.maximum(first_items(budget, n_models, n_items) - n, 0)
-        if not more.any() or used + more.sum() > budget:
-            left = budget - used
-            more = share_out(drawn, n, n_items - n, min(of_round, left), step, rng)
-        n = n + more
+        n = n + look.round(first_items(budget, n_models, n_items), budget - used, rng)
 
 
 def halving(
