@@ -27,7 +27,7 @@ from fewbench.study.inference import (
     model_groups,
     two_way,
 )
-from fewbench.study.splits import SplitSettings, make_split
+from fewbench.study.splits import Split, SplitSettings, make_split
 from fewbench.uncertainty.held_out import HeldOut
 
 Measure = Literal["error", "half_width", "difference"]
@@ -35,9 +35,9 @@ Measure = Literal["error", "half_width", "difference"]
 of the difference of two targets."""
 STEPS = 4
 """Budgets on a ladder."""
-AROUND = 1.25
-"""Ratio of the budgets around one that was found."""
-SAVING = 30
+AROUND = 1.2
+"""Ratio of the budgets around one that was found, to it."""
+SAVING = 8
 """The least budget of a ladder is plain random sampling's need divided by this."""
 FEWEST, MOST = 5, 1000
 """Budgets of a ladder are between these."""
@@ -132,6 +132,8 @@ class Backtest:
         Level of the intervals.
     margin : float
         Difference of two models that is to be told, in [0, 1].
+    splits : list of Split
+        The divisions (default: drawn by the settings).
     """
 
     scores: Scores
@@ -140,11 +142,12 @@ class Backtest:
     seed: int
     level: float = LEVEL
     margin: float = 0.0
+    splits: list[Split] = field(default_factory=list)
     results: dict[tuple[str, int], dict[int, CellResult]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.splits = [
+        self.splits = self.splits or [
             make_split(self.scores, self.settings, self.seed, repeat) for repeat in self.repeats
         ]
         names = [[self.scores.model_ids[at] for at in split.targets] for split in self.splits]
@@ -263,7 +266,7 @@ class Backtest:
         """Return the budgets to run where n was found to be needed: half of the items at most."""
         top = max(1, min(MOST, self.scores.n_items // 2))
         n = min(n, top)
-        return sorted({max(1, round(n / AROUND)), n, min(round(n * AROUND), top)})
+        return sorted({max(1, round(n / AROUND)), min(round(n * AROUND), top)})
 
     # Pairs of targets
 

@@ -26,6 +26,7 @@ from fewbench.methods.sources import (
     is_known,
     missing_note,
     reliability,
+    source_groups,
     whole_sources,
 )
 from fewbench.scores import Benchmark, Scores, read_costs
@@ -34,17 +35,18 @@ from fewbench.scores.table import credit_facts
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.forecast import ITEMS, TARGETS, Forecast, Plan, Target
-from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
+from fewbench.study.inference import FEWEST_REPEATS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
 from fewbench.study.repeating import repeats_advice
 from fewbench.study.sample_plan import plan_sample
-from fewbench.study.splits import EXTRAPOLATE, count_twins
+from fewbench.study.splits import EXTRAPOLATE, Split, count_twins
+from fewbench.uncertainty.held_out import folds
 from fewbench.uncertainty.sampling import check_level
 
 MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""
-MOST_TARGETS = 15
+MOST_TARGETS = 6
 """Targets of a repeat: more repeats are more informative than more targets."""
 CHOOSING = 3
 """Repeats by which a method is chosen. Others say what to expect of it."""
@@ -220,13 +222,18 @@ def plan(
         why = f"{known} of {counted(scores.n_models, 'model')} ran {1 - NEARLY_COMPLETE:.0%} of "
         why += "the items or more: too few to judge methods"
         return plan_sample(scores, goal, wanted, level, power, prices, priced, why)
+    of_run = scores
     scores, of_whole = whole_sources(scores, LEAST_KNOWN, "plan")
     table, notes = models_to_backtest(scores, seed)
     notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0
     (choosing, _), (judging, unsaid) = (
-        backtests_by_relation(table, expect, draws, seed, level, margin, MOST_TARGETS)
-        for draws in (range(CHOOSING), range(CHOOSING, CHOOSING + repeats))
+        backtests_by_relation(
+            table, expect, draws, seed, level, margin, MOST_TARGETS, by_folds=judges
+        )
+        for judges, draws in (
+            (False, range(CHOOSING)), (True, range(CHOOSING, CHOOSING + repeats)),
+        )
     )
     facts = {
         "models": str(scores.n_models),
@@ -257,9 +264,11 @@ def plan(
     store = Cache(cache)
     with open_pool(executor, workers) as pool:
         planner = Planner(
-            table, goal, wanted if goal == "budget" else wanted / span, power, methods, prices,
+            of_run, table, goal, wanted if goal == "budget" else wanted / span, power, methods, prices,
             scores.n_models, seed, pool, store, progress, fixed_items=fixed_items,
         )  # fmt: skip
+        if not planner.chooses:  # the first answer is for the first relation
+            choosing = dict([next(iter(choosing.items()))])
         needs = planner.choose(choosing)
         first_curves = _curves("choosing", choosing, span)
         if on_first is not None:
@@ -287,12 +296,20 @@ def backtests_by_relation(
     level: float,
     margin: float = 0.0,
     most: int = 2 * MOST_TARGETS,
+    *,
+    by_folds: bool = False,
 ) -> tuple[dict[Target, Backtest], list[str]]:
-    """Return a backtest for each relation that the table can show, and why not for others."""
+    """Return a backtest for each relation that the table can show, and why not for others.
+
+    With `by_folds`, the parts on which a method's errors are measured imitate one relation, and
+    both need one run: new families, or without families targets like the sources.
+    """
     if target is not None and target not in TARGETS:
         raise StudyError(f"unknown target {target!r}", hint=did_you_mean(str(target), TARGETS))
     backtests: dict[Target, Backtest] = {}
     notes = []
+    groups = source_groups(table)
+    on_folds = "like" if len(np.unique(groups)) == len(groups) else "family"
     for name, (settings, words) in TARGETS.items():
         if target not in (None, name):
             continue
@@ -301,13 +318,27 @@ def backtests_by_relation(
         else:
             settings = replace(settings, targets=min(settings.targets, most / table.n_models))
         try:
-            backtests[name] = Backtest(table, settings, repeats, seed, level, margin)
+            backtest = Backtest(table, settings, repeats, seed, level, margin)
+            if by_folds and name == on_folds:
+                backtest = _on_folds(backtest)
+            backtests[name] = backtest
         except StudyError as error:
             if target is not None or name == "like":
                 raise
             if name != "family" or "family" in table.models:
                 notes.append(f"no plan for targets {words}: {error.message}")
     return backtests, notes
+
+
+def _on_folds(backtest: Backtest) -> Backtest:
+    """Return a backtest on the parts of the sources on which a method's errors are measured."""
+    splits = [
+        Split(fold.learned, np.sort(fold.judged), fold.seed)
+        for fold in folds(backtest.scores, backtest.seed)
+    ]
+    if len(splits) < FEWEST_REPEATS:
+        return backtest
+    return replace(backtest, repeats=range(len(splits)), splits=splits)
 
 
 def _notes(
@@ -339,13 +370,13 @@ def _notes(
         np.mean([len(split.targets) for split in backtest.splits])
         for backtest in backtests.values()
     )
-    if fewest < FEWEST_TARGETS and table.n_models >= FEW:
+    if fewest < MOST_TARGETS and table.n_models >= FEW:
         notes.append(
             f"a repeat holds out only about {fewest:.0f} models as targets: with fewer than "
-            f"{FEWEST_TARGETS}, the numbers are rough"
+            f"{MOST_TARGETS}, the numbers are rough"
         )
     for name in backtests:
-        for method, reason in dict(x for run in runs for x in run[name].failures.items()).items():
+        for method, reason in dict(x for run in runs if name in run for x in run[name].failures.items()).items():
             notes.append(f"targets {TARGETS[name][1]}: {method} failed somewhere: {reason}")
     if "like" in backtests:
         warning = count_twins(table, backtests["like"].splits).warning("random")
