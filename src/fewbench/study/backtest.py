@@ -35,8 +35,8 @@ Measure = Literal["error", "half_width", "difference"]
 of the difference of two targets."""
 STEPS = 4
 """Budgets on a ladder."""
-AROUND = 1.2
-"""Ratio of the budgets around one that was found, to it."""
+NEAR = 1.4
+"""Up to this ratio beyond the budgets that were run, the share of random sampling's is the same."""
 SAVING = 8
 """The least budget of a ladder is plain random sampling's need divided by this."""
 FEWEST, MOST = 5, 1000
@@ -95,7 +95,7 @@ class Curve:
         return share * self.unit(n)
 
     def needed(self, wanted: float, end: Literal["value", "low", "high"] = "value") -> int:
-        """Return the least number of items, but not below the ladder, at which it is as wanted."""
+        """Return the least number of items, but not far below the ladder, at which it is as wanted."""
 
         def enough(n: int) -> bool:
             if n >= self.n_items:
@@ -103,7 +103,8 @@ class Curve:
             reached = self.value(n) if end == "value" else getattr(self.at(n), end)
             return bool(reached <= wanted * (1 + 1e-9))
 
-        numbers = range(min(self.budgets[0], self.n_items), self.n_items + 1)
+        least = max(1, math.ceil(self.budgets[0] / NEAR))
+        numbers = range(min(least, self.n_items), self.n_items + 1)
         return numbers[bisect_left(numbers, True, key=enough)]
 
 
@@ -262,11 +263,10 @@ class Backtest:
         low = max(min(FEWEST, top), round(top / SAVING))
         return sorted({round(n) for n in np.geomspace(low, top, STEPS)})
 
-    def around(self, n: int) -> list[int]:
-        """Return the budgets to run where n was found to be needed: half of the items at most."""
-        top = max(1, min(MOST, self.scores.n_items // 2))
-        n = min(n, top)
-        return sorted({max(1, round(n / AROUND)), min(round(n * AROUND), top)})
+    @property
+    def most(self) -> int:
+        """The largest budget to run: half of the items at most."""
+        return max(1, min(MOST, self.scores.n_items // 2))
 
     # Pairs of targets
 

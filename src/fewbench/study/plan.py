@@ -46,8 +46,10 @@ from fewbench.uncertainty.sampling import check_level
 
 MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""
-MOST_TARGETS = 6
+MOST_TARGETS = 4
 """Targets of a repeat: more repeats are more informative than more targets."""
+FOR_PAIRS = 15
+"""The same for differences: the pairs that are closest in score are judged."""
 CHOOSING = 3
 """Repeats by which a method is chosen. Others say what to expect of it."""
 
@@ -229,7 +231,8 @@ def plan(
     margin = wanted / span if goal == "difference" else 0.0
     (choosing, _), (judging, unsaid) = (
         backtests_by_relation(
-            table, expect, draws, seed, level, margin, MOST_TARGETS, by_folds=judges
+            table, expect, draws, seed, level, margin,
+            FOR_PAIRS if goal == "difference" else MOST_TARGETS, by_folds=judges
         )
         for judges, draws in (
             (False, range(CHOOSING)), (True, range(CHOOSING, CHOOSING + repeats)),
@@ -376,7 +379,8 @@ def _notes(
             f"{MOST_TARGETS}, the numbers are rough"
         )
     for name in backtests:
-        for method, reason in dict(x for run in runs if name in run for x in run[name].failures.items()).items():
+        of_name = [run[name].failures for run in runs if name in run]
+        for method, reason in dict(x for failures in of_name for x in failures.items()).items():
             notes.append(f"targets {TARGETS[name][1]}: {method} failed somewhere: {reason}")
     if "like" in backtests:
         warning = count_twins(table, backtests["like"].splits).warning("random")

@@ -22,7 +22,7 @@ from fewbench.executors import Pool
 from fewbench.methods import find_method
 from fewbench.scores import Scores
 from fewbench.scores.costs import break_even
-from fewbench.study.backtest import MOST, Backtest, Chosen, Measure
+from fewbench.study.backtest import NEAR, Backtest, Chosen, Measure
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
 from fewbench.study.compare import run_cells
@@ -33,12 +33,10 @@ from fewbench.study.learning_curve import LearningCurve, learning_curve
 from fewbench.uncertainty.held_out import MOST_JUDGED, HeldOut, measure
 from fewbench.uncertainty.replay import replay
 
-FEW_JUDGED = 15
+FEW_JUDGED = 12
 """Held-out models on which the intervals of the first answer rest."""
 AHEAD = 1.5
 """A method is chosen at two thirds of the items that are needed, or more."""
-NEAR = 1.1
-"""Numbers of items that are this far beyond a ladder's ends are read from the nearest end."""
 MOST_PASSES = 3
 """How often the numbers of items that are needed are looked for in the splits that judge."""
 
@@ -353,7 +351,7 @@ class Planner:
             for t in chosen:
                 needs[t] = self._found(t, regimes[t], chosen[t], able[t], ladders[t])
                 near[t] = needs[t].near
-            going = {t for t in regimes if t not in chosen or self._is_off(near[t], ladders[t])}
+            going = {t for t in regimes if t not in chosen or self._is_off(regimes[t], near[t], ladders[t])}
             if not going:
                 break
         learning, (target, need) = None, next(iter(needs.items()))
@@ -376,22 +374,18 @@ class Planner:
     def _extend(
         self, regimes: Regimes, ladders: dict[Target, list[int]], near: Mapping[Target, int]
     ) -> None:
-        """Add the budgets around those that are needed; nearly equal ones are the same."""
-        if self.goal == "budget":
-            ladders.update({t: [n] for t, n in near.items()})
-            return
-        added: list[list[int]] = []
+        """Add the budgets that are needed; nearly equal ones are the same."""
+        added: list[int] = []
         for t, n in near.items():
-            around = next((one for one in added if one[0] <= n <= one[-1]), None)
-            if around is None:
-                around = regimes[t].around(n)
-                added.append(around)
-            ladders[t] = sorted({*ladders[t], *around})
+            n = n if self.goal == "budget" else min(n, regimes[t].most)
+            same = [other for other in added if n / NEAR <= other <= n * NEAR]
+            added += [] if same else [n]
+            ladders[t] = sorted({*ladders[t], *(same[:1] or [n])})
 
-    def _is_off(self, n: int, ladder: Sequence[int]) -> bool:
-        """Whether a number of items is beyond what was run, and can be run."""
-        most = max(1, min(MOST, self.table.n_items // 2))
-        return self.goal != "budget" and not ladder[0] / NEAR <= min(n, most) <= ladder[-1] * NEAR
+    def _is_off(self, backtest: Backtest, n: int, ladder: Sequence[int]) -> bool:
+        """Whether a number of items is far from all that were run, and can be run."""
+        n = min(n, backtest.most)
+        return self.goal != "budget" and not ladder[0] < n * NEAR <= ladder[-1] * NEAR**2
 
     def _forecast(self, target: Target, backtest: Backtest, need: Needed) -> Forecast:
         chosen, ladder, items = need.chosen, need.ladder, need.items
@@ -430,7 +424,7 @@ class Planner:
             margin_of_all=margin_of_all,
             n_targets=round(float(np.mean([len(split.targets) for split in backtest.splits]))),
             n_sources=round(float(np.mean([len(split.sources) for split in backtest.splits]))),
-            is_extrapolated=max(ladder) < items < self.table.n_items and method != RANDOM,
+            is_extrapolated=NEAR * max(ladder) < items < self.table.n_items and method != RANDOM,
             cost=cost, random_cost=plain_cost, full_cost=full,
             breakeven=None if method == RANDOM else break_even(sources, full, cost),
             breakeven_random=None if method == RANDOM else break_even(sources, plain_cost, cost),
