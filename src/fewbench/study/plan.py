@@ -298,7 +298,7 @@ def backtests_by_relation(
     seed: int,
     level: float,
     margin: float = 0.0,
-    most: int = 2 * MOST_TARGETS,
+    most: int = 2 * FOR_PAIRS,
     *,
     by_folds: bool = False,
 ) -> tuple[dict[Target, Backtest], list[str]]:

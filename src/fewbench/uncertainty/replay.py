@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -117,7 +116,7 @@ class Part:
     """
 
     scores: Scores
-    fits: KeptFits | None = None
+    fits: KeptFits = field(default_factory=KeptFits)
     _replays: dict[tuple[str, bytes], list[Replay]] = field(default_factory=dict)
 
     def replay(
@@ -145,7 +144,7 @@ class Part:
         key = repr((method.describe(), budget, seed, limits)), targets.tobytes()
         if key not in self._replays:
             how = (method, self.scores, table.take(models=targets), budget, seed, limits)
-            with nullcontext() if self.fits is None else self.fits.in_use():
+            with self.fits.in_use():
                 self._replays[key] = replays(*how, tasks=True)
         return self._replays[key]
 
@@ -157,7 +156,7 @@ def shared_part(table: Scores, sources: IntArray) -> Part:
     """Return a part of a table as sources, with what was kept of it lately."""
     parts = _PARTS.setdefault(table, {})
     key = sources.tobytes()
-    parts[key] = parts.pop(key, None) or Part(table.take(models=sources), KeptFits())
+    parts[key] = parts.pop(key, None) or Part(table.take(models=sources))
     for oldest in list(parts)[:-MOST_PARTS]:
         parts.pop(oldest, None)
     return parts[key]
