@@ -6,19 +6,16 @@ Each is printed as a ratio to its limit, and to one measurement of the method's 
 source models, which every interval of a run needs: the second ratio hardly depends on the machine.
 """
 
-import os
-
-for name in ("OMP", "OPENBLAS", "MKL"):  # as in any run
-    os.environ[f"{name}_NUM_THREADS"] = "1"
-
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fewbench import compare, plan
+from fewbench._threads import one_thread
 from fewbench.datasets import load_zoo
 from fewbench.evaluation import Evaluation
 from fewbench.methods import find_method
@@ -49,6 +46,12 @@ def of_plan(table: Scores) -> dict[str, float]:
     return {"first": first[0], "plan": time.process_time() - started}
 
 
+def errors_of(table: Scores) -> None:
+    """Measure the errors of the method fewbench on held-out source models."""
+    with one_thread():
+        measure(find_method("fewbench"), table, BUDGET, 0, looks_of(BUDGET))
+
+
 def one_run(table: Scores) -> None:
     """Choose a method, run a target and estimate it, with its interval."""
     sources, target = table.take(models=np.arange(1, table.n_models)), table.take(models=[0])
@@ -61,19 +64,14 @@ def one_run(table: Scores) -> None:
 
 def main(words: list[str]) -> None:
     for name, table in {"demo": load_zoo(), "150 x 1,319": simulate(150, 1319, seed=1)}.items():
+        works = {"pack": partial(pack, budget=BUDGET), "compare": partial(compare, budgets=BUDGET)}
+        if "--quick" in words:
+            works = {}
         # New tables: what one call learned of a table is not there for the next.
-        yardstick = seconds(
-            lambda t=table.changed(): measure(
-                find_method("fewbench"), t, BUDGET, 0, looks_of(BUDGET), divisions=1
-            )
-        )
+        yardstick = seconds(partial(errors_of, table.changed()))
         spent = of_plan(table.changed())
-        if "--quick" not in words:
-            spent["pack"] = seconds(lambda t=table.changed(): pack(t, budget=BUDGET))
-            spent["compare"] = seconds(
-                lambda t=table.changed(): compare(t, ["fewbench", "random"], BUDGET)
-            )
-        spent["run"] = seconds(lambda t=table.changed(): one_run(t))
+        for what, work in (works | {"run": one_run}).items():
+            spent[what] = seconds(partial(work, table.changed()))
         for what, taken in spent.items():
             limit = LIMITS[name][what]
             print(

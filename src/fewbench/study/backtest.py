@@ -95,7 +95,7 @@ class Curve:
         return share * self.unit(n)
 
     def needed(self, wanted: float, end: Literal["value", "low", "high"] = "value") -> int:
-        """Return the least number of items, but not far below the ladder, at which it is as wanted."""
+        """Return the least number of items at which it is as wanted, but not far below the ladder."""
 
         def enough(n: int) -> bool:
             if n >= self.n_items:

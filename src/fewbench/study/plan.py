@@ -142,8 +142,8 @@ def plan(
         Most to spend on a run. You can add a unit, as in '75 $'. The plan is for as many items as
         this buys at their mean cost.
     methods : str or sequence of str, optional
-        Method names, the preferred first (default: the method fewbench, then those that fewbench
-        methods recommends for the table).
+        Method names, the preferred first (default: the one that a run takes by default; for targets
+        beyond the source models also a safe one).
     costs : mapping of item id to number, or str, optional
         Cost of each item, or the column of the items with the cost (default: the column cost;
         without it, every item costs 1).
@@ -161,6 +161,7 @@ def plan(
         With `difference`: distinguish the scores on exactly these items, and not the models.
     repeats : int
         Number of splits that judge the chosen methods, 3 or more. Three other splits choose them.
+        One kind of target is judged on the parts of the sources on which a run measures errors.
     seed : int
         Random seed.
     workers : int
@@ -172,7 +173,8 @@ def plan(
     progress : callable, optional
         Called with the numbers of finished cells and of those known to come.
     on_first : callable, optional
-        Called with a first plan, from the few repeats by which methods are chosen.
+        Called with a first plan, from the few repeats by which methods are chosen: for the first
+        kind of target alone, unless there are several methods to choose from.
 
     Raises
     ------
@@ -206,8 +208,8 @@ def plan(
     prices = read_costs(scores, costs) * (1.0 if price is None else price)
     unit = costs if isinstance(costs, str) else ITEMS
     priced = (price, unit, "") if limit is None else (price, limit.unit or unit, str(cost))
-    most = None if limit is None else limit.cost
-    goal, wanted = _read_goal(scores, error, half_width, n, difference, most, prices)
+    spent = None if limit is None else limit.cost
+    goal, wanted = _read_goal(scores, error, half_width, n, difference, spent, prices)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
             f"repeats {repeats}, workers {workers}, seed {seed} is too low",
@@ -229,15 +231,11 @@ def plan(
     table, notes = models_to_backtest(scores, seed)
     notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0
-    (choosing, _), (judging, unsaid) = (
-        backtests_by_relation(
-            table, expect, draws, seed, level, margin,
-            FOR_PAIRS if goal == "difference" else MOST_TARGETS, by_folds=judges
-        )
-        for judges, draws in (
-            (False, range(CHOOSING)), (True, range(CHOOSING, CHOOSING + repeats)),
-        )
-    )
+    most = FOR_PAIRS if goal == "difference" else MOST_TARGETS
+    how = (seed, level, margin, most)
+    choosing, _ = backtests_by_relation(table, expect, range(CHOOSING), *how)
+    draws = range(CHOOSING, CHOOSING + repeats)
+    judging, unsaid = backtests_by_relation(table, expect, draws, *how, by_folds=True)
     facts = {
         "models": str(scores.n_models),
         "items": str(scores.n_items),
@@ -267,8 +265,8 @@ def plan(
     store = Cache(cache)
     with open_pool(executor, workers) as pool:
         planner = Planner(
-            of_run, table, goal, wanted if goal == "budget" else wanted / span, power, methods, prices,
-            scores.n_models, seed, pool, store, progress, fixed_items=fixed_items,
+            of_run, table, goal, wanted if goal == "budget" else wanted / span, power, methods,
+            prices, scores.n_models, seed, pool, store, progress, fixed_items=fixed_items,
         )  # fmt: skip
         if not planner.chooses:  # the first answer is for the first relation
             choosing = dict([next(iter(choosing.items()))])

@@ -247,8 +247,10 @@ class Planner:
         Of several, or for targets beyond the sources, one that is clearly better than random
         sampling, or no worse where it is what a run takes; else what a run takes.
         """
+        if self.methods is None and not names:
+            return Chosen(RANDOM, self._default.reason, False)
         chosen = backtest.choose(names, n, self.measure, ladder)
-        if self.methods is not None or not names or chosen.method == names[0]:
+        if self.methods is not None or chosen.method == names[0]:
             return chosen
         default = names[0]
         if target in ("stronger", "weaker"):
@@ -260,8 +262,8 @@ class Planner:
 
     def _ladder(self, backtests: Sequence[Backtest]) -> list[int]:
         if self.goal == "budget":
-            return sorted({max(1, int(self.wanted) // 2) if self.chooses else int(self.wanted),
-                           int(self.wanted)})  # fmt: skip
+            n = int(self.wanted)
+            return sorted({max(1, n // 2), n}) if self.chooses else [n]
         if self.goal == "half_width":
             needs = [backtest.random_needs("half_width", self.wanted) for backtest in backtests]
         else:
@@ -351,7 +353,8 @@ class Planner:
             for t in chosen:
                 needs[t] = self._found(t, regimes[t], chosen[t], able[t], ladders[t])
                 near[t] = needs[t].near
-            going = {t for t in regimes if t not in chosen or self._is_off(regimes[t], near[t], ladders[t])}
+            done = {t for t in chosen if not self._is_off(regimes[t], near[t], ladders[t])}
+            going = set(regimes) - done
             if not going:
                 break
         learning, (target, need) = None, next(iter(needs.items()))
