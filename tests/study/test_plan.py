@@ -14,7 +14,7 @@ from fewbench.methods import find_method
 from fewbench.methods.adaptive.fewbench import FewbenchSession
 from fewbench.scores import Scale, from_arrays
 from fewbench.study import SplitSettings, make_split
-from fewbench.study.backtest import Backtest
+from fewbench.study.backtest import NEAR, Backtest
 from fewbench.study.cell import Cell, run_cell
 from fewbench.study.inference import expected_random_mae
 from fewbench.study.plan import CHOOSING
@@ -270,7 +270,7 @@ def test_costs_are_those_of_the_chosen_items_and_pay_after_enough_models():
 def test_a_cost_buys_as_many_items_as_it_does_at_their_mean_cost():
     prices = np.random.default_rng(0).lognormal(1, 0.8, 120)
     priced = replace(TABLE, items=TABLE.items.assign(cost=prices))
-    settings = {"methods": "fewbench", "repeats": 3, "expect": "like"}
+    settings = {"repeats": 3, "expect": "like"}
     made = plan(priced.take(models=range(0, 60, 4)), cost="75 $", **settings)
     (forecast,) = made.forecasts
     assert forecast.items == int(75 / prices.mean())
@@ -290,7 +290,8 @@ def test_the_learning_curve_says_whether_more_sources_help(by_error):
     assert learning.errors[0].value > learning.errors[-1].value
     assert "source models" in learning.says
     one = by_error.forecasts[0]
-    assert learning.items == one.items
+    assert one.items / NEAR <= learning.items <= one.items * NEAR
+    assert learning.items in by_error.curves["items"].to_numpy()
 
 
 def test_the_scale_of_the_scores(by_error):
@@ -319,7 +320,7 @@ def test_a_first_plan_comes_before_the_answer_and_does_not_change_it(by_error):
                 progress=lambda *counts: done.append(counts))  # fmt: skip
     assert made.to_json() == by_error.to_json()
     ((first, at),) = seen
-    assert 0 < at < len(done) / 2
+    assert 0 < at < len(done)
     assert first.forecasts[0].method == "greedy-ridge"
     assert first.forecasts[0].half_width > 0
     assert first.learning is None
@@ -327,7 +328,7 @@ def test_a_first_plan_comes_before_the_answer_and_does_not_change_it(by_error):
 
 @pytest.mark.slow
 def test_the_first_plan_of_a_large_table_takes_less_than_half_a_minute():
-    """447 models on 1,650 items, for models like the sources and stronger ones."""
+    """447 models on 1,650 items, for models like the sources."""
 
     class Seen(Exception):
         pass
@@ -341,10 +342,8 @@ def test_the_first_plan_of_a_large_table_takes_less_than_half_a_minute():
     with pytest.raises(Seen) as seen:
         plan(table, error=0.02, on_first=stop)
     assert time.process_time() - started < 30
-    like, stronger, weaker = seen.value.args[0].forecasts
-    assert like.items < 1.1 * min(stronger.items, weaker.items)  # of forecasts between budgets
-    assert max(stronger.items, weaker.items) < like.random_items
-    assert "For a model stronger than all source models, run " in seen.value.args[0].answer
+    (like,) = seen.value.args[0].forecasts
+    assert like.items < like.random_items
 
 
 def test_a_method_that_fails_everywhere_leaves_the_others():

@@ -33,11 +33,11 @@ from fewbench.uncertainty.held_out import HeldOut
 Measure = Literal["error", "half_width", "difference"]
 """What a curve is of: the mean absolute error, the half width of the interval, or the squared error
 of the difference of two targets."""
-STEPS = 4
+STEPS = 3
 """Budgets on a ladder."""
 NEAR = 1.4
 """Up to this ratio beyond the budgets that were run, the share of random sampling's is the same."""
-SAVING = 8
+SAVING = 4
 """The least budget of a ladder is plain random sampling's need divided by this."""
 FEWEST, MOST = 5, 1000
 """Budgets of a ladder are between these."""
@@ -95,7 +95,7 @@ class Curve:
         return share * self.unit(n)
 
     def needed(self, wanted: float, end: Literal["value", "low", "high"] = "value") -> int:
-        """Return the least number of items at which it is as wanted, but not far below the ladder."""
+        """Return the least number of items at which it is as wanted, not far below the ladder."""
 
         def enough(n: int) -> bool:
             if n >= self.n_items:

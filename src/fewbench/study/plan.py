@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, did_you_mean, some
+from fewbench._names import counted, did_you_mean, some, split_names
 from fewbench._progress import OnStep
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray
@@ -17,6 +17,7 @@ from fewbench._version import __version__
 from fewbench.errors import StudyError
 from fewbench.evaluation.opening import COST, Stop, check_budget, count_items
 from fewbench.executors import Executor, open_pool
+from fewbench.methods import find_method
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import (
@@ -46,10 +47,11 @@ from fewbench.uncertainty.sampling import check_level
 
 MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""
-MOST_TARGETS = 4
+MOST_TARGETS = 15
 """Targets of a repeat: more repeats are more informative than more targets."""
-FOR_PAIRS = 15
-"""The same for differences: the pairs that are closest in score are judged."""
+IN_ROUNDS = 4
+"""The same for methods that choose items for each target, which takes far longer. Not where a
+difference is wanted: the pairs of targets that are closest in score are judged."""
 CHOOSING = 3
 """Repeats by which a method is chosen. Others say what to expect of it."""
 
@@ -231,7 +233,9 @@ def plan(
     table, notes = models_to_backtest(scores, seed)
     notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0
-    most = FOR_PAIRS if goal == "difference" else MOST_TARGETS
+    names = split_names(methods) if isinstance(methods, str) else methods
+    is_slow = names is None or not all(find_method(name).asks_once for name in names)
+    most = IN_ROUNDS if is_slow and goal != "difference" else MOST_TARGETS
     how = (seed, level, margin, most)
     choosing, _ = backtests_by_relation(table, expect, range(CHOOSING), *how)
     draws = range(CHOOSING, CHOOSING + repeats)
@@ -265,7 +269,7 @@ def plan(
     store = Cache(cache)
     with open_pool(executor, workers) as pool:
         planner = Planner(
-            of_run, table, goal, wanted if goal == "budget" else wanted / span, power, methods,
+            of_run, table, goal, wanted if goal == "budget" else wanted / span, power, names,
             prices, scores.n_models, seed, pool, store, progress, fixed_items=fixed_items,
         )  # fmt: skip
         if not planner.chooses:  # the first answer is for the first relation
@@ -296,7 +300,7 @@ def backtests_by_relation(
     seed: int,
     level: float,
     margin: float = 0.0,
-    most: int = 2 * FOR_PAIRS,
+    most: int = 2 * MOST_TARGETS,
     *,
     by_folds: bool = False,
 ) -> tuple[dict[Target, Backtest], list[str]]:
@@ -371,10 +375,10 @@ def _notes(
         np.mean([len(split.targets) for split in backtest.splits])
         for backtest in backtests.values()
     )
-    if fewest < MOST_TARGETS and table.n_models >= FEW:
+    if fewest < IN_ROUNDS and table.n_models >= FEW:
         notes.append(
             f"a repeat holds out only about {fewest:.0f} models as targets: with fewer than "
-            f"{MOST_TARGETS}, the numbers are rough"
+            f"{IN_ROUNDS}, the numbers are rough"
         )
     for name in backtests:
         of_name = [run[name].failures for run in runs if name in run]

@@ -1,12 +1,12 @@
 """How a plan is found: a method is chosen by a few held-out models, then judged by others."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from fewbench._names import split_names
 from fewbench._progress import OnStep
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray
@@ -81,7 +81,7 @@ class Planner:
     goal, wanted : str, float
         As of `Plan`, errors in [0, 1].
     power : float
-    methods : str or sequence of str, optional
+    methods : sequence of str, optional
     prices : ndarray, shape (items,)
     n_sources : int
         Source models of a run.
@@ -94,13 +94,13 @@ class Planner:
 
     def __init__(
         self, scores: Scores, table: Scores, goal: str, wanted: float, power: float,
-        methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, seed: int,
+        methods: Sequence[str] | None, prices: FloatArray, n_sources: int, seed: int,
         pool: Pool, cache: Cache, progress: OnStep | None, *, fixed_items: bool = False,
     ) -> None:  # fmt: skip
         self.fixed_items = fixed_items
         self.scores, self.table = scores, table
         self.goal, self.wanted, self.power = goal, wanted, power
-        self.methods = split_names(methods) if isinstance(methods, str) else methods
+        self.methods = methods
         self.prices, self.n_sources, self.seed = prices, n_sources, seed
         self.pool, self.cache, self._progress = pool, cache, progress
         self._done = 0
@@ -387,8 +387,8 @@ class Planner:
 
     def _is_off(self, backtest: Backtest, n: int, ladder: Sequence[int]) -> bool:
         """Whether a number of items is far from all that were run, and can be run."""
-        n = min(n, backtest.most)
-        return self.goal != "budget" and not ladder[0] < n * NEAR <= ladder[-1] * NEAR**2
+        n, least = min(n, backtest.most), math.ceil(ladder[0] / NEAR)
+        return self.goal != "budget" and (n <= least < ladder[0] or n > ladder[-1] * NEAR)
 
     def _forecast(self, target: Target, backtest: Backtest, need: Needed) -> Forecast:
         chosen, ladder, items = need.chosen, need.ladder, need.items

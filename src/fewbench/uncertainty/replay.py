@@ -156,10 +156,11 @@ def shared_part(table: Scores, sources: IntArray) -> Part:
     """Return a part of a table as sources, with what was kept of it lately."""
     parts = _PARTS.setdefault(table, {})
     key = sources.tobytes()
-    parts[key] = parts.pop(key, None) or Part(table.take(models=sources))
+    part = parts.pop(key) if key in parts else Part(table.take(models=sources))
+    parts[key] = part  # the latest is last
     for oldest in list(parts)[:-MOST_PARTS]:
-        parts.pop(oldest, None)
-    return parts[key]
+        del parts[oldest]
+    return part
 
 
 def _answer(session: Session, targets: Scores, options: FloatArray | None, limit: int) -> None:
