@@ -59,7 +59,7 @@ def one_run(table: Scores) -> None:
     truth = dict(zip(target.item_ids.tolist(), target.values[0].tolist(), strict=True))
     while asked := evaluation.ask().get("target"):
         evaluation.tell("target", {item: truth[item] for item in asked})
-    evaluation.estimate("target")
+    evaluation.estimate(targets=["target"])
 
 
 def main(words: list[str]) -> None:

@@ -10,6 +10,7 @@ import fewbench
 from fewbench import plan, versus
 from fewbench._seeds import child_seed
 from fewbench.errors import FewbenchError
+from fewbench.evaluation.auto import choose_method
 from fewbench.methods import find_method
 from fewbench.methods.adaptive.fewbench import FewbenchSession
 from fewbench.scores import Scale, from_arrays
@@ -17,9 +18,10 @@ from fewbench.study import SplitSettings, make_split
 from fewbench.study.backtest import NEAR, Backtest
 from fewbench.study.cell import Cell, run_cell
 from fewbench.study.inference import expected_random_mae
-from fewbench.study.plan import CHOOSING
+from fewbench.study.plan import CHOOSING, backtests_by_relation
 from fewbench.study.splits import Split
 from fewbench.testing import simulate
+from fewbench.uncertainty.held_out import measure
 
 
 def graded(n_models=60, n_items=120, seed=0):
@@ -135,7 +137,9 @@ def test_an_error_that_no_part_of_the_items_reaches():
 def test_the_error_at_a_number_of_items_is_the_same_everywhere():
     made = plan(TABLE, half_width=0.05, **QUICK)
     last = made.learning.errors[-1]
-    assert made.forecasts[0].error == pytest.approx(last.value * made.scale.span)
+    judged = made.curves[made.curves["backtest"] == "judging"].set_index(["method", "items"])
+    one = judged.loc[(made.learning.method, made.learning.items)]
+    assert one["error"] == pytest.approx(last.value * made.scale.span)
 
 
 def test_a_wanted_width_is_that_of_the_intervals():
@@ -395,6 +399,38 @@ def test_where_nothing_is_clear_the_plan_is_what_a_run_does_by_default():
     assert "by default, runs use fewbench" in forecast.reason
     (forecast,) = plan(few, methods="fewbench", **settings).forecasts
     assert forecast.method == "random"
+
+
+def test_a_plan_and_a_run_take_one_method():
+    """Also where the backtest of the plan alone shows nothing: here 3 splits of 4 targets."""
+    table = simulate(40, 120, seed=4)
+    (forecast,) = plan(table, budget=20, expect="like", repeats=3).forecasts
+    assert forecast.method == choose_method(table, 20).method
+
+
+def test_the_parts_on_which_errors_are_measured_run_once(monkeypatch):
+    """They show the errors for new families, too."""
+    started = []
+    start = FewbenchSession.__init__
+    monkeypatch.setattr(
+        FewbenchSession,
+        "__init__",
+        lambda self, method, scores, budget, seed, targets: (
+            started.extend(targets),
+            start(self, method, scores, budget, seed, targets),
+        )[1],
+    )
+    judging, _ = backtests_by_relation(TABLE, "family", range(5), 0, 0.9, by_folds=True)
+    held = measure(find_method("fewbench"), TABLE, 20, 0, [20], divisions=1, shares_fits=True)
+    n_started = len(started)
+    cells = judging["family"].cells(
+        ["fewbench"], [20], intervals=True, held={("fewbench", 20): held}
+    )
+    errors = np.concatenate(
+        [np.subtract(one.truth, one.estimate) for one in (run_cell(TABLE, c, "") for c in cells)]
+    )
+    assert len(started) == n_started
+    assert errors == pytest.approx(held.errors[:, 0, 0], abs=1e-6)
 
 
 def test_one_run_of_a_method_predicts_at_each_budget_as_runs_of_its_own(monkeypatch):

@@ -239,7 +239,7 @@ def plan(
     how = (seed, level, margin, most)
     choosing, _ = backtests_by_relation(table, expect, range(CHOOSING), *how)
     draws = range(CHOOSING, CHOOSING + repeats)
-    judging, unsaid = backtests_by_relation(table, expect, draws, *how, by_folds=True)
+    judging, unsaid = backtests_by_relation(table, expect, draws, *how, by_folds=is_slow)
     facts = {
         "models": str(scores.n_models),
         "items": str(scores.n_items),
@@ -271,6 +271,7 @@ def plan(
         planner = Planner(
             of_run, table, goal, wanted if goal == "budget" else wanted / span, power, names,
             prices, scores.n_models, seed, pool, store, progress, fixed_items=fixed_items,
+            is_slow=is_slow,
         )  # fmt: skip
         if not planner.chooses:  # the first answer is for the first relation
             choosing = dict([next(iter(choosing.items()))])

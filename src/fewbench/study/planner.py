@@ -37,6 +37,8 @@ FEW_JUDGED = 12
 """Held-out models on which the intervals of the first answer rest."""
 AHEAD = 1.5
 """A method is chosen at two thirds of the items that are needed, or more."""
+AROUND = 1.25
+"""Ratio of the budgets around one that was found."""
 MOST_PASSES = 3
 """How often the numbers of items that are needed are looked for in the splits that judge."""
 
@@ -90,14 +92,17 @@ class Planner:
         How cells are run.
     fixed_items : bool
         As of `Plan`.
+    is_slow : bool
+        Whether methods choose items for each target, which takes far longer.
     """
 
     def __init__(
         self, scores: Scores, table: Scores, goal: str, wanted: float, power: float,
         methods: Sequence[str] | None, prices: FloatArray, n_sources: int, seed: int,
         pool: Pool, cache: Cache, progress: OnStep | None, *, fixed_items: bool = False,
+        is_slow: bool = True,
     ) -> None:  # fmt: skip
-        self.fixed_items = fixed_items
+        self.fixed_items, self.is_slow = fixed_items, is_slow
         self.scores, self.table = scores, table
         self.goal, self.wanted, self.power = goal, wanted, power
         self.methods = methods
@@ -377,13 +382,24 @@ class Planner:
     def _extend(
         self, regimes: Regimes, ladders: dict[Target, list[int]], near: Mapping[Target, int]
     ) -> None:
-        """Add the budgets that are needed; nearly equal ones are the same."""
+        """Add the budgets that are needed; nearly equal ones are the same.
+
+        Of methods that take little time, also those around them.
+        """
         added: list[int] = []
         for t, n in near.items():
-            n = n if self.goal == "budget" else min(n, regimes[t].most)
-            same = [other for other in added if n / NEAR <= other <= n * NEAR]
-            added += [] if same else [n]
-            ladders[t] = sorted({*ladders[t], *(same[:1] or [n])})
+            if self.goal == "budget":
+                ladders[t] = [n]
+                continue
+            most = regimes[t].most
+            n = min(n, most)
+            if self.is_slow:
+                n = next((one for one in added if n / NEAR <= one <= n * NEAR), n)
+                added.append(n)
+                around = {n}
+            else:
+                around = {max(1, round(n / AROUND)), n, min(round(n * AROUND), most)}
+            ladders[t] = sorted({*ladders[t], *around})
 
     def _is_off(self, backtest: Backtest, n: int, ladder: Sequence[int]) -> bool:
         """Whether a number of items is far from all that were run, and can be run."""
