@@ -10,16 +10,18 @@ import fewbench
 from fewbench import plan, versus
 from fewbench._seeds import child_seed
 from fewbench.errors import FewbenchError
+from fewbench.evaluation.auto import choose_method
 from fewbench.methods import find_method
 from fewbench.methods.adaptive.fewbench import FewbenchSession
 from fewbench.scores import Scale, from_arrays
 from fewbench.study import SplitSettings, make_split
-from fewbench.study.backtest import Backtest
+from fewbench.study.backtest import NEAR, Backtest
 from fewbench.study.cell import Cell, run_cell
 from fewbench.study.inference import expected_random_mae
-from fewbench.study.plan import CHOOSING
+from fewbench.study.plan import CHOOSING, backtests_by_relation
 from fewbench.study.splits import Split
 from fewbench.testing import simulate
+from fewbench.uncertainty.held_out import measure
 
 
 def graded(n_models=60, n_items=120, seed=0):
@@ -135,7 +137,9 @@ def test_an_error_that_no_part_of_the_items_reaches():
 def test_the_error_at_a_number_of_items_is_the_same_everywhere():
     made = plan(TABLE, half_width=0.05, **QUICK)
     last = made.learning.errors[-1]
-    assert made.forecasts[0].error == pytest.approx(last.value * made.scale.span)
+    judged = made.curves[made.curves["backtest"] == "judging"].set_index(["method", "items"])
+    one = judged.loc[(made.learning.method, made.learning.items)]
+    assert one["error"] == pytest.approx(last.value * made.scale.span)
 
 
 def test_a_wanted_width_is_that_of_the_intervals():
@@ -270,7 +274,7 @@ def test_costs_are_those_of_the_chosen_items_and_pay_after_enough_models():
 def test_a_cost_buys_as_many_items_as_it_does_at_their_mean_cost():
     prices = np.random.default_rng(0).lognormal(1, 0.8, 120)
     priced = replace(TABLE, items=TABLE.items.assign(cost=prices))
-    settings = {"methods": "fewbench", "repeats": 3, "expect": "like"}
+    settings = {"repeats": 3, "expect": "like"}
     made = plan(priced.take(models=range(0, 60, 4)), cost="75 $", **settings)
     (forecast,) = made.forecasts
     assert forecast.items == int(75 / prices.mean())
@@ -290,7 +294,8 @@ def test_the_learning_curve_says_whether_more_sources_help(by_error):
     assert learning.errors[0].value > learning.errors[-1].value
     assert "source models" in learning.says
     one = by_error.forecasts[0]
-    assert learning.items == one.items
+    assert one.items / NEAR <= learning.items <= one.items * NEAR
+    assert learning.items in by_error.curves["items"].to_numpy()
 
 
 def test_the_scale_of_the_scores(by_error):
@@ -319,7 +324,7 @@ def test_a_first_plan_comes_before_the_answer_and_does_not_change_it(by_error):
                 progress=lambda *counts: done.append(counts))  # fmt: skip
     assert made.to_json() == by_error.to_json()
     ((first, at),) = seen
-    assert 0 < at < len(done) / 2
+    assert 0 < at < len(done)
     assert first.forecasts[0].method == "greedy-ridge"
     assert first.forecasts[0].half_width > 0
     assert first.learning is None
@@ -327,7 +332,7 @@ def test_a_first_plan_comes_before_the_answer_and_does_not_change_it(by_error):
 
 @pytest.mark.slow
 def test_the_first_plan_of_a_large_table_takes_less_than_half_a_minute():
-    """447 models on 1,650 items, for models like the sources and stronger ones."""
+    """447 models on 1,650 items, for models like the sources."""
 
     class Seen(Exception):
         pass
@@ -341,10 +346,8 @@ def test_the_first_plan_of_a_large_table_takes_less_than_half_a_minute():
     with pytest.raises(Seen) as seen:
         plan(table, error=0.02, on_first=stop)
     assert time.process_time() - started < 30
-    like, stronger, weaker = seen.value.args[0].forecasts
-    assert like.items < 1.1 * min(stronger.items, weaker.items)  # of forecasts between budgets
-    assert max(stronger.items, weaker.items) < like.random_items
-    assert "For a model stronger than all source models, run " in seen.value.args[0].answer
+    (like,) = seen.value.args[0].forecasts
+    assert like.items < like.random_items
 
 
 def test_a_method_that_fails_everywhere_leaves_the_others():
@@ -396,6 +399,38 @@ def test_where_nothing_is_clear_the_plan_is_what_a_run_does_by_default():
     assert "by default, runs use fewbench" in forecast.reason
     (forecast,) = plan(few, methods="fewbench", **settings).forecasts
     assert forecast.method == "random"
+
+
+def test_a_plan_and_a_run_take_one_method():
+    """Also where the backtest of the plan alone shows nothing: here 3 splits of 4 targets."""
+    table = simulate(40, 120, seed=4)
+    (forecast,) = plan(table, budget=20, expect="like", repeats=3).forecasts
+    assert forecast.method == choose_method(table, 20).method
+
+
+def test_the_parts_on_which_errors_are_measured_run_once(monkeypatch):
+    """They show the errors for new families, too."""
+    started = []
+    start = FewbenchSession.__init__
+    monkeypatch.setattr(
+        FewbenchSession,
+        "__init__",
+        lambda self, method, scores, budget, seed, targets: (
+            started.extend(targets),
+            start(self, method, scores, budget, seed, targets),
+        )[1],
+    )
+    judging, _ = backtests_by_relation(TABLE, "family", range(5), 0, 0.9, by_folds=True)
+    held = measure(find_method("fewbench"), TABLE, 20, 0, [20], divisions=1, shares_fits=True)
+    n_started = len(started)
+    cells = judging["family"].cells(
+        ["fewbench"], [20], intervals=True, held={("fewbench", 20): held}
+    )
+    errors = np.concatenate(
+        [np.subtract(one.truth, one.estimate) for one in (run_cell(TABLE, c, "") for c in cells)]
+    )
+    assert len(started) == n_started
+    assert errors == pytest.approx(held.errors[:, 0, 0], abs=1e-6)
 
 
 def test_one_run_of_a_method_predicts_at_each_budget_as_runs_of_its_own(monkeypatch):

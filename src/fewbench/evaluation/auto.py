@@ -11,6 +11,7 @@ fewbench, whose items are a random sample.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -147,13 +148,21 @@ def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choi
     'with fewer than 20 independent source models methods cannot be compared, and its items ...'
     """
     check_budget(budget, scores.n_items)
+    known = choice_without_backtest(scores)
+    if known is not None:
+        return known
+    with one_thread():
+        return _by_backtest(scores.whole, SEED, extends)
+
+
+def choice_without_backtest(scores: Scores) -> Choice | None:
+    """Return what `choose_method` does where it needs no backtest, else None."""
     whole = scores.whole
     alpha, count = reliability(whole), carrying_sources(whole)
     unrun = scores.unrun_share > MOST_UNRUN
     if whole.n_models < 2 or unrun or (whole is not scores and count < FEW):
         return Choice(DEFAULT, _without_whole(scores))
-    scores = whole
-    if scores.n_models >= FEW and alpha < RELIABLE:
+    if whole.n_models >= FEW and alpha < RELIABLE:
         return Choice(
             RANDOM,
             f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of 1), "
@@ -165,8 +174,7 @@ def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choi
             f"with fewer than {FEW} independent source models methods cannot be compared, and its "
             "items are a random sample",
         )
-    with one_thread():
-        return _by_backtest(scores, SEED, extends)
+    return None
 
 
 def _without_whole(scores: Scores) -> str:
@@ -268,10 +276,10 @@ def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> Fl
 
     The second row is of random sampling on the models of each fold; its mean over all is 1.
     """
-    runs: list[tuple[HeldOut, int]] = [(measure(method, part, n, seed, divisions=1), 0)
-                                       for n in looks if not method.extends]  # fmt: skip
+    of = partial(measure, method, part, seed=seed, divisions=1, has_units=False)
+    runs: list[tuple[HeldOut, int]] = [(of(n), 0) for n in looks if not method.extends]
     if method.extends:
-        measured = measure(method, part, looks[-1], seed, looks, divisions=1)
+        measured = of(looks[-1], looks=looks)
         runs = [(measured, at) for at in range(len(looks))]
     full, effect = part.full_scores(), sampling_effect(part, looks[-1])
     shares = []

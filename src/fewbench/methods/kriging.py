@@ -144,7 +144,9 @@ def source_kriging(
         return fit_kriging(scores.filled_cells, weights, order, distinct, groups, asked, include)
 
     pool = pool_size(asked, scores.n_items)
-    chosen = None if include is None else sorted(include.tolist())
+    chosen = None
+    if include is not None and pool < scores.n_items:  # else all items may join
+        chosen = sorted(include.tolist())
     return kept(scores, f"kriging-{pool}", (seed, chosen, sources, FIT), KrigingModel, fit)
 
 

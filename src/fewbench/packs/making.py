@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ from fewbench.scores.table import CREDIT, HARNESS_VERSION, KEY_FIELD, KEYS, PROM
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
-from fewbench.uncertainty.held_out import looks_of, measure
+from fewbench.uncertainty.held_out import HeldOut, looks_of, measure
 from fewbench.uncertainty.sampling import sampling_effect
 
 KEPT_COLUMNS = (
@@ -242,8 +243,7 @@ class _Maker:
 
     def part(self, rows: list[dict[str, Cell]], notes: Sequence[str]) -> Part:
         """Return the finished benchmark; PackError if it does not estimate as the scores do."""
-        self.step("measuring the method's errors on held-out source models")
-        errors = self._errors()
+        errors = {} if self._held is None else self._held.arrays()
         expected = _trial(self.scores, self.made.method, self.made.budget, self.seed, self.subset)
         arrays = dict(self.answers)
         learned = self._learned()
@@ -284,14 +284,16 @@ class _Maker:
             scores.remember("whole tasks", lambda: whole_tasks(scores))
         return scores.learned
 
-    def _errors(self) -> Mapping[str, NDArray[Any]]:
-        """Return the method's errors on held-out source models, at all looks."""
+    @cached_property
+    def _held(self) -> HeldOut | None:
+        """The method's errors on held-out source models, at all looks."""
         n = self.made.budget
         if self.method.plain_sampling and self.scores.counts_equally:
-            return {}  # its interval needs no errors
+            return None  # its interval needs no errors
+        self.step("measuring the method's errors on held-out source models")
         with one_thread():
             how = (self.method, self.scores, n, self.made.seed, looks_of(n))
-            return measure(*how, pool=self.pool).arrays()
+            return measure(*how, pool=self.pool)
 
     def backtest(self, repeats: int) -> tuple[list[dict[str, Cell]], list[str]]:
         """Return the method's errors by relation of targets and sources, and notes."""
@@ -304,7 +306,8 @@ class _Maker:
         rows: list[dict[str, Cell]] = []
         for relation, replay in backtests.items():
             self.step(f"backtest on targets: {relation}")
-            cells = replay.cells([name], [n]) + replay.cells([name], [n], intervals=True, repeats=1)
+            # With the errors that estimates from the pack rest on.
+            cells = replay.cells([name], [n], intervals=True, held={(name, n): self._held})
             replay.take(cells, run_cells(table, cells, self.pool, Cache(None), None))
             for row in replay.rows():
                 half, coverage = replay.width(name, n)

@@ -27,17 +27,17 @@ from fewbench.study.inference import (
     model_groups,
     two_way,
 )
-from fewbench.study.splits import SplitSettings, make_split
+from fewbench.study.splits import Split, SplitSettings, make_split
 from fewbench.uncertainty.held_out import HeldOut
 
 Measure = Literal["error", "half_width", "difference"]
 """What a curve is of: the mean absolute error, the half width of the interval, or the squared error
 of the difference of two targets."""
-STEPS = 4
+STEPS = 3
 """Budgets on a ladder."""
-AROUND = 1.25
-"""Ratio of the budgets around one that was found."""
-SAVING = 30
+NEAR = 1.4
+"""Up to this ratio beyond the budgets that were run, the share of random sampling's is the same."""
+SAVING = 4
 """The least budget of a ladder is plain random sampling's need divided by this."""
 FEWEST, MOST = 5, 1000
 """Budgets of a ladder are between these."""
@@ -95,7 +95,7 @@ class Curve:
         return share * self.unit(n)
 
     def needed(self, wanted: float, end: Literal["value", "low", "high"] = "value") -> int:
-        """Return the least number of items, but not below the ladder, at which it is as wanted."""
+        """Return the least number of items at which it is as wanted, not far below the ladder."""
 
         def enough(n: int) -> bool:
             if n >= self.n_items:
@@ -103,7 +103,8 @@ class Curve:
             reached = self.value(n) if end == "value" else getattr(self.at(n), end)
             return bool(reached <= wanted * (1 + 1e-9))
 
-        numbers = range(min(self.budgets[0], self.n_items), self.n_items + 1)
+        least = max(1, math.ceil(self.budgets[0] / NEAR))
+        numbers = range(min(least, self.n_items), self.n_items + 1)
         return numbers[bisect_left(numbers, True, key=enough)]
 
 
@@ -132,6 +133,8 @@ class Backtest:
         Level of the intervals.
     margin : float
         Difference of two models that is to be told, in [0, 1].
+    splits : list of Split
+        The divisions (default: drawn by the settings).
     """
 
     scores: Scores
@@ -140,11 +143,12 @@ class Backtest:
     seed: int
     level: float = LEVEL
     margin: float = 0.0
+    splits: list[Split] = field(default_factory=list)
     results: dict[tuple[str, int], dict[int, CellResult]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.splits = [
+        self.splits = self.splits or [
             make_split(self.scores, self.settings, self.seed, repeat) for repeat in self.repeats
         ]
         names = [[self.scores.model_ids[at] for at in split.targets] for split in self.splits]
@@ -259,11 +263,10 @@ class Backtest:
         low = max(min(FEWEST, top), round(top / SAVING))
         return sorted({round(n) for n in np.geomspace(low, top, STEPS)})
 
-    def around(self, n: int) -> list[int]:
-        """Return the budgets to run where n was found to be needed: half of the items at most."""
-        top = max(1, min(MOST, self.scores.n_items // 2))
-        n = min(n, top)
-        return sorted({max(1, round(n / AROUND)), n, min(round(n * AROUND), top)})
+    @property
+    def most(self) -> int:
+        """The largest budget to run: half of the items at most."""
+        return max(1, min(MOST, self.scores.n_items // 2))
 
     # Pairs of targets
 

@@ -2,12 +2,10 @@
 
 import base64
 import hashlib
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -15,12 +13,11 @@ from pydantic import BaseModel, ConfigDict
 from fewbench._plugins import sources
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
-from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._types import BoolArray, FloatArray
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, first_line
 from fewbench.evaluation.auto import Auto, choose_method
 from fewbench.methods import Answers, Method, find_method
-from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.sources import known_scores
 from fewbench.scores import Scores
 from fewbench.study.metrics import OF_TASKS, point_metrics
@@ -29,11 +26,9 @@ from fewbench.uncertainty.contrast import Contrast, error_correlation, paired_an
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.judge import Judge
-from fewbench.uncertainty.replay import Replay, replay, replays
+from fewbench.uncertainty.replay import Part, replay, shared_part
 
 PACKAGE = Path(__file__).parents[1]
-_LATEST: WeakKeyDictionary[Scores, "_Sources"] = WeakKeyDictionary()
-"""The sources of the latest cell of a table that shares fits."""
 LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT"]
 
 
@@ -83,6 +78,8 @@ class Cell:
         digest.update(repr((*parts, self.level, self.pairs, self.ladder, made_with())).encode())
         if self.held is not None:
             digest.update(self.held.errors.tobytes() + self.held.units.tobytes())
+        if self.split.seed is not None:
+            digest.update(str(self.split.seed).encode())
         digest.update(self.split.sources.astype(np.int64).tobytes() + b"|")
         digest.update(self.split.targets.astype(np.int64).tobytes())
         return digest.hexdigest()[:32]
@@ -166,56 +163,25 @@ def try_cell(scores: Scores, cell: Cell, key: str) -> CellResult | Failure:
     return Failure(key, reason)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sources:
-    """Some models of a table as sources, what was fitted to them and what was run."""
-
-    rows: IntArray
-    scores: Scores
-    fits: KeptFits = field(default_factory=KeptFits)
-    replays: dict[tuple[str, bytes], dict[int, Replay]] = field(default_factory=dict)
-
-    def replay(self, method: Method, targets: Scores, cell: Cell, seed: int) -> Replay:
-        """Run a method on targets, or predict from a run of a larger budget."""
-        whole = partial(replay, method, self.scores, targets, cell.budget, seed, tasks=True)
-        if not cell.ladder:
-            return whole()
-        key = repr((method.describe(), cell.ladder, seed)), cell.split.targets.tobytes()
-        if key not in self.replays:
-            *lower, most = cell.ladder
-            how = (method, self.scores, targets, most, seed, [*lower, None])
-            try:
-                came = replays(*how, tasks=True)
-            except FewbenchError:  # at one of the budgets: each runs by itself
-                came = []
-            self.replays[key] = dict(zip(cell.ladder, came, strict=False))
-        return self.replays[key].get(cell.budget) or whole()
-
-
-def _sources_of(scores: Scores, cell: Cell) -> _Sources:
-    """Return a cell's sources: those of the cell before, where it shares them."""
-    rows, latest = cell.split.sources, _LATEST.get(scores)
-    if cell.shares_fits and latest is not None and np.array_equal(latest.rows, rows):
-        return latest
-    sources = _Sources(rows, scores.take(models=rows))
-    if cell.shares_fits:
-        _LATEST[scores] = sources
-    return sources
-
-
 def run_cell(scores: Scores, cell: Cell, key: str) -> CellResult:
     """Run a cell; FewbenchError if the method cannot be run."""
-    shared = _sources_of(scores, cell)
-    sources, targets = shared.scores, scores.take(models=cell.split.targets)
+    rows = cell.split.sources
+    shared = shared_part(scores, rows) if cell.shares_fits else Part(scores.take(models=rows))
+    sources = shared.scores
     # Methods of a repeat share a seed, and so random items.
-    seed = child_seed(cell.seed, 3, cell.repeat)
+    seed = cell.split.seed
+    if seed is None:
+        seed = child_seed(cell.seed, 3, cell.repeat)
     method, chosen = cell.method, list[str]()
     if isinstance(method, Auto):  # chosen once a cell, by its sources alone
         choice = choose_method(sources, cell.budget)
         method = find_method(choice.method)
         chosen = [f"chose {choice.method} in repeat {cell.repeat}: {choice.reason}"]
-    with shared.fits.in_use() if cell.shares_fits else nullcontext():
-        replayed = shared.replay(method, targets, cell, seed)
+    if cell.shares_fits:
+        replayed = shared.replay(method, scores, cell.split.targets, cell.budget, seed, cell.ladder)
+    else:
+        targets = scores.take(models=cell.split.targets)
+        replayed = replay(method, sources, targets, cell.budget, seed, tasks=True)
     (truth, true_tasks), past = known_scores(scores, cell.split.targets), sources.full_scores()
     metrics = point_metrics(truth, replayed.scores, past)
     task_errors, task_estimate, tasks_defined = np.empty(0), "", {}
@@ -259,7 +225,7 @@ def run_cell(scores: Scores, cell: Cell, key: str) -> CellResult:
     }
     return CellResult(
         key=key,
-        targets=tuple(targets.model_ids),
+        targets=tuple(scores.model_ids[at] for at in cell.split.targets),
         truth=tuple(truth.tolist()),
         estimate=tuple(replayed.scores.tolist()),
         low=tuple(low.tolist()),

@@ -8,6 +8,7 @@ from fewbench._types import FloatArray
 from fewbench.study.backtest import Backtest
 from fewbench.study.cell import Cell
 from fewbench.study.inference import Figure, Paired, TwoWay
+from fewbench.study.splits import drawn_sources
 
 SIZES = (5, 20, 80, 320)
 MUCH = 0.6
@@ -104,6 +105,10 @@ def learning_curve(backtest: Backtest, method: str, items: int, run: RunCells) -
             backtest.scores,
             replace(backtest.settings, sources=size),
             *(backtest.repeats, backtest.seed, backtest.level, backtest.margin),
+            splits=[
+                replace(split, sources=drawn_sources(split.sources, size, backtest.seed, repeat))
+                for repeat, split in zip(backtest.repeats, backtest.splits, strict=True)
+            ],
         )
         for size in sizes
     } | {most: backtest}

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, did_you_mean, some
+from fewbench._names import counted, did_you_mean, some, split_names
 from fewbench._progress import OnStep
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray
@@ -17,6 +17,7 @@ from fewbench._version import __version__
 from fewbench.errors import StudyError
 from fewbench.evaluation.opening import COST, Stop, check_budget, count_items
 from fewbench.executors import Executor, open_pool
+from fewbench.methods import find_method
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import (
@@ -26,6 +27,7 @@ from fewbench.methods.sources import (
     is_known,
     missing_note,
     reliability,
+    source_groups,
     whole_sources,
 )
 from fewbench.scores import Benchmark, Scores, read_costs
@@ -34,18 +36,22 @@ from fewbench.scores.table import credit_facts
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.forecast import ITEMS, TARGETS, Forecast, Plan, Target
-from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
+from fewbench.study.inference import FEWEST_REPEATS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
 from fewbench.study.repeating import repeats_advice
 from fewbench.study.sample_plan import plan_sample
-from fewbench.study.splits import EXTRAPOLATE, count_twins
+from fewbench.study.splits import EXTRAPOLATE, Split, count_twins
+from fewbench.uncertainty.held_out import folds
 from fewbench.uncertainty.sampling import check_level
 
 MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""
 MOST_TARGETS = 15
 """Targets of a repeat: more repeats are more informative than more targets."""
+IN_ROUNDS = 4
+"""The same for methods that choose items for each target, which takes far longer. Not where a
+difference is wanted: the pairs of targets that are closest in score are judged."""
 CHOOSING = 3
 """Repeats by which a method is chosen. Others say what to expect of it."""
 
@@ -138,8 +144,8 @@ def plan(
         Most to spend on a run. You can add a unit, as in '75 $'. The plan is for as many items as
         this buys at their mean cost.
     methods : str or sequence of str, optional
-        Method names, the preferred first (default: the method fewbench, then those that fewbench
-        methods recommends for the table).
+        Method names, the preferred first (default: the one that a run takes by default; for targets
+        beyond the source models also a safe one).
     costs : mapping of item id to number, or str, optional
         Cost of each item, or the column of the items with the cost (default: the column cost;
         without it, every item costs 1).
@@ -157,6 +163,7 @@ def plan(
         With `difference`: distinguish the scores on exactly these items, and not the models.
     repeats : int
         Number of splits that judge the chosen methods, 3 or more. Three other splits choose them.
+        One kind of target is judged on the parts of the sources on which a run measures errors.
     seed : int
         Random seed.
     workers : int
@@ -168,7 +175,8 @@ def plan(
     progress : callable, optional
         Called with the numbers of finished cells and of those known to come.
     on_first : callable, optional
-        Called with a first plan, from the few repeats by which methods are chosen.
+        Called with a first plan, from the few repeats by which methods are chosen: for the first
+        kind of target alone, unless there are several methods to choose from.
 
     Raises
     ------
@@ -202,8 +210,8 @@ def plan(
     prices = read_costs(scores, costs) * (1.0 if price is None else price)
     unit = costs if isinstance(costs, str) else ITEMS
     priced = (price, unit, "") if limit is None else (price, limit.unit or unit, str(cost))
-    most = None if limit is None else limit.cost
-    goal, wanted = _read_goal(scores, error, half_width, n, difference, most, prices)
+    spent = None if limit is None else limit.cost
+    goal, wanted = _read_goal(scores, error, half_width, n, difference, spent, prices)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
             f"repeats {repeats}, workers {workers}, seed {seed} is too low",
@@ -220,14 +228,18 @@ def plan(
         why = f"{known} of {counted(scores.n_models, 'model')} ran {1 - NEARLY_COMPLETE:.0%} of "
         why += "the items or more: too few to judge methods"
         return plan_sample(scores, goal, wanted, level, power, prices, priced, why)
+    of_run = scores
     scores, of_whole = whole_sources(scores, LEAST_KNOWN, "plan")
     table, notes = models_to_backtest(scores, seed)
     notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0
-    (choosing, _), (judging, unsaid) = (
-        backtests_by_relation(table, expect, draws, seed, level, margin, MOST_TARGETS)
-        for draws in (range(CHOOSING), range(CHOOSING, CHOOSING + repeats))
-    )
+    names = split_names(methods) if isinstance(methods, str) else methods
+    is_slow = names is None or not all(find_method(name).asks_once for name in names)
+    most = IN_ROUNDS if is_slow and goal != "difference" else MOST_TARGETS
+    how = (seed, level, margin, most)
+    choosing, _ = backtests_by_relation(table, expect, range(CHOOSING), *how)
+    draws = range(CHOOSING, CHOOSING + repeats)
+    judging, unsaid = backtests_by_relation(table, expect, draws, *how, by_folds=is_slow)
     facts = {
         "models": str(scores.n_models),
         "items": str(scores.n_items),
@@ -257,9 +269,12 @@ def plan(
     store = Cache(cache)
     with open_pool(executor, workers) as pool:
         planner = Planner(
-            table, goal, wanted if goal == "budget" else wanted / span, power, methods, prices,
-            scores.n_models, seed, pool, store, progress, fixed_items=fixed_items,
+            of_run, table, goal, wanted if goal == "budget" else wanted / span, power, names,
+            prices, scores.n_models, seed, pool, store, progress, fixed_items=fixed_items,
+            is_slow=is_slow,
         )  # fmt: skip
+        if not planner.chooses:  # the first answer is for the first relation
+            choosing = dict([next(iter(choosing.items()))])
         needs = planner.choose(choosing)
         first_curves = _curves("choosing", choosing, span)
         if on_first is not None:
@@ -287,12 +302,20 @@ def backtests_by_relation(
     level: float,
     margin: float = 0.0,
     most: int = 2 * MOST_TARGETS,
+    *,
+    by_folds: bool = False,
 ) -> tuple[dict[Target, Backtest], list[str]]:
-    """Return a backtest for each relation that the table can show, and why not for others."""
+    """Return a backtest for each relation that the table can show, and why not for others.
+
+    With `by_folds`, the parts on which a method's errors are measured imitate one relation, and
+    both need one run: new families, or without families targets like the sources.
+    """
     if target is not None and target not in TARGETS:
         raise StudyError(f"unknown target {target!r}", hint=did_you_mean(str(target), TARGETS))
     backtests: dict[Target, Backtest] = {}
     notes = []
+    groups = source_groups(table)
+    on_folds = "like" if len(np.unique(groups)) == len(groups) else "family"
     for name, (settings, words) in TARGETS.items():
         if target not in (None, name):
             continue
@@ -301,13 +324,27 @@ def backtests_by_relation(
         else:
             settings = replace(settings, targets=min(settings.targets, most / table.n_models))
         try:
-            backtests[name] = Backtest(table, settings, repeats, seed, level, margin)
+            backtest = Backtest(table, settings, repeats, seed, level, margin)
+            if by_folds and name == on_folds:
+                backtest = _on_folds(backtest)
+            backtests[name] = backtest
         except StudyError as error:
             if target is not None or name == "like":
                 raise
             if name != "family" or "family" in table.models:
                 notes.append(f"no plan for targets {words}: {error.message}")
     return backtests, notes
+
+
+def _on_folds(backtest: Backtest) -> Backtest:
+    """Return a backtest on the parts of the sources on which a method's errors are measured."""
+    splits = [
+        Split(fold.learned, np.sort(fold.judged), fold.seed)
+        for fold in folds(backtest.scores, backtest.seed)
+    ]
+    if len(splits) < FEWEST_REPEATS:
+        return backtest
+    return replace(backtest, repeats=range(len(splits)), splits=splits)
 
 
 def _notes(
@@ -339,13 +376,14 @@ def _notes(
         np.mean([len(split.targets) for split in backtest.splits])
         for backtest in backtests.values()
     )
-    if fewest < FEWEST_TARGETS and table.n_models >= FEW:
+    if fewest < IN_ROUNDS and table.n_models >= FEW:
         notes.append(
             f"a repeat holds out only about {fewest:.0f} models as targets: with fewer than "
-            f"{FEWEST_TARGETS}, the numbers are rough"
+            f"{IN_ROUNDS}, the numbers are rough"
         )
     for name in backtests:
-        for method, reason in dict(x for run in runs for x in run[name].failures.items()).items():
+        of_name = [run[name].failures for run in runs if name in run]
+        for method, reason in dict(x for failures in of_name for x in failures.items()).items():
             notes.append(f"targets {TARGETS[name][1]}: {method} failed somewhere: {reason}")
     if "like" in backtests:
         warning = count_twins(table, backtests["like"].splits).warning("random")

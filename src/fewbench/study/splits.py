@@ -30,10 +30,14 @@ EXTRAPOLATE = ("performance", "weakest")
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Positions of source and target models, in table order, without overlap."""
+    """Positions of source and target models, in table order, without overlap.
+
+    `seed` is that of the methods, by default one of the repeat.
+    """
 
     sources: IntArray
     targets: IntArray
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -181,9 +185,7 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
                 f"{len(sources)} in repeat {repeat}",
                 hint=f"use {len(sources)} or fewer, or a smaller share of targets",
             )
-        # Drawn from a stream of its own, so that the targets are those of the whole split.
-        kept = np.random.default_rng(child_seed(seed, 9, repeat)).permutation(sources)
-        sources = kept[: settings.sources]
+        sources = drawn_sources(sources, settings.sources, seed, repeat)
     if settings.most is not None:
         kept = np.random.default_rng(child_seed(seed, 13, repeat)).permutation(targets)
         targets = kept[: settings.most]
@@ -196,6 +198,12 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
             "target: run what is missing",
         )
     return Split(np.sort(sources), np.sort(targets))
+
+
+def drawn_sources(sources: IntArray, n: int, seed: int, repeat: int) -> IntArray:
+    """Draw n of a split's sources, from a stream of its own: the targets are the same for all n."""
+    kept = np.random.default_rng(child_seed(seed, 9, repeat)).permutation(sources)
+    return np.sort(kept[:n])
 
 
 def _given(scores: Scores) -> tuple[IntArray, IntArray]:

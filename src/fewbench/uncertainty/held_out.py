@@ -34,7 +34,7 @@ from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.sources import is_known, known_scores, source_groups
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Scored
-from fewbench.uncertainty.replay import replays
+from fewbench.uncertainty.replay import Part, shared_part
 from fewbench.uncertainty.resemblance import resemblance_of
 from fewbench.uncertainty.sampling import expected_random_error, sampling_effect, standard_error
 
@@ -184,6 +184,8 @@ def measure(
     most: int = MOST_JUDGED,
     folder: Path | None = None,
     pool: Pool | None = None,
+    has_units: bool = True,
+    shares_fits: bool = False,
 ) -> HeldOut:
     """Run the whole method on held-out sources and return its errors.
 
@@ -204,6 +206,10 @@ def measure(
         Where the errors are kept.
     pool : Pool, optional
         Where the parts run (default: in this process).
+    has_units : bool
+        Without them (all 0), errors take less time and give no intervals.
+    shares_fits : bool
+        Whether what is fitted to the parts is kept for studies of the same parts.
     """
     looks = [budget] if looks is None else list(looks)
     if divisions is None:
@@ -211,6 +217,7 @@ def measure(
         divisions = DIVISIONS if quick and scores.n_models * scores.n_items <= CHEAP else 1
     made_of = (__version__, FORMAT, FOLDS, most, MOST_ITEMS, divisions)
     key = repr((*made_of, scores.average, method.describe(), budget, seed, looks))
+    key += "" if has_units else " without units"
     measured = _MEASURED.setdefault(scores, {})
     if key in measured:
         return measured[key]
@@ -220,8 +227,8 @@ def measure(
         path = folder / f"errors-{name}.npz"
     errors = None if path is None else read_arrays(path, HeldOut.from_arrays)
     if errors is None:
-        how = (budget, seed, looks, divisions, most)
-        errors = _measure(method.for_sources(scores), scores, *how, pool)
+        fitted, how = method.for_sources(scores), (budget, seed, looks, divisions, most)
+        errors = _measure(fitted, scores, *how, pool, has_units, shares_fits)
         if path is not None:
             write_arrays(path, errors.arrays())
     measured[key] = errors
@@ -251,18 +258,27 @@ def measure_for(
 
 
 @dataclass(frozen=True, eq=False)
+class Fold:
+    """Sources to learn from and others to judge, by position, their groups, seed and number."""
+
+    learned: IntArray
+    judged: IntArray
+    groups: IntArray
+    seed: int
+    part: int
+
+
+@dataclass(frozen=True, eq=False)
 class _Job:
     """A method to fit on some sources and to judge on others."""
 
     method: Method
-    learned: IntArray
-    judged: IntArray
-    groups: IntArray
+    fold: Fold
     budget: int
-    seed: int
-    part: int
     limits: Sequence[int | None]
     effect: float
+    has_units: bool
+    shares_fits: bool
 
 
 def _measure(
@@ -274,14 +290,22 @@ def _measure(
     divisions: int,
     most: int,
     pool: Pool | None,
+    has_units: bool,
+    shares_fits: bool,
 ) -> HeldOut:
     if not scores.n_models:
         return no_errors(looks, len(scores.tasks))
-    groups = source_groups(scores)
     table = _part_of(scores, budget, seed)
-    jobs = _jobs(method, scores, groups, budget, seed, looks, divisions, most)
+    limits = [None if look == budget else look for look in looks]
+    effect = sampling_effect(scores, budget)
+    jobs = [
+        _Job(method, fold, budget, limits, effect, has_units, shares_fits)
+        for fold in folds(
+            scores, seed, divisions, None if method.asks_once else most, method.together
+        )
+    ]
     parts: list[HeldOut] = []
-    for judged in (pool or InProcess()).in_order(_judge, table, list(jobs)):
+    for judged in (pool or InProcess()).in_order(_judge, table, jobs):
         if isinstance(judged, Lost):
             raise EvaluationError(
                 f"the method's errors cannot be measured: {judged.reason}",
@@ -313,40 +337,31 @@ def no_errors(looks: Sequence[int], n_tasks: int) -> HeldOut:
     )  # fmt: skip
 
 
-def _jobs(
-    method: Method,
-    scores: Scores,
-    groups: IntArray,
-    budget: int,
-    seed: int,
-    looks: Sequence[int],
-    divisions: int,
-    most: int,
-) -> Iterator[_Job]:
+def folds(
+    scores: Scores, seed: int, divisions: int = 1, most: int | None = MOST_JUDGED, together: int = 1
+) -> Iterator[Fold]:
+    """Yield the parts of the sources on which `measure` judges a method, at most so many models."""
     if scores.n_models < 3:
         return
+    groups = source_groups(scores)
     apart = groups if groups.max() > 0 else np.arange(len(groups))
     n_groups = int(apart.max()) + 1
     is_source = is_known(scores)
-    if not method.asks_once:  # slow: chooses items for each source
+    if most is not None:
         order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(is_source))
         is_source[order[most:]] = False
-    limits: list[int | None] = [None if look == budget else look for look in looks]
-    effect = sampling_effect(scores, budget)
     for division in range(divisions):
         # The first division does not depend on the number of divisions.
         seed_of = seed if division == 0 else child_seed(seed, 3, division)
         part_of = deal(apart, min(FOLDS, n_groups), seed_of)
         for part in range(int(part_of.max()) + 1):
             rows = np.flatnonzero((part_of == part) & is_source)
-            if method.together > 1:  # close models run together, as the targets are expected to be
+            if together > 1:  # close models run together, as the targets are expected to be
                 rows = _by_score(scores, rows)
             rest = np.flatnonzero(part_of != part)
             if len(rows):
-                yield _Job(
-                    method, rest, rows, groups, budget, child_seed(seed_of, 1, part),
-                    division * FOLDS + part, limits, effect,
-                )  # fmt: skip
+                number = division * FOLDS + part
+                yield Fold(rest, rows, groups[rows], child_seed(seed_of, 1, part), number)
 
 
 def _by_score(scores: Scores, rows: IntArray) -> IntArray:
@@ -395,19 +410,24 @@ def _part_of(scores: Scores, budget: int, seed: int) -> Scores:
 
 def _judge(table: Scores, job: _Job) -> HeldOut | None:
     """Return the errors of a part, or None if the method cannot be fitted."""
-    sources = table.take(models=job.learned)
-    targets = table.take(models=job.judged)
+    method, fold = job.method, job.fold
+    judged, n = fold.judged, len(fold.judged)
+    if job.shares_fits:
+        part = shared_part(table, fold.learned)
+    else:
+        part = Part(table.take(models=fold.learned))
     with one_thread():  # in any process
         try:
-            replayed = replays(
-                job.method, sources, targets, job.budget, job.seed, job.limits, tasks=True
-            )
+            replayed = part.replays(method, table, judged, job.budget, fold.seed, job.limits)
         except (MethodError, ScoresError):  # too few sources are left for the method
             return None
-        units = [_units(replay.scored, sources, job.method.reach) for replay in replayed]
-    truth = np.column_stack(known_scores(table, job.judged))
-    last, n = replayed[-1], len(job.judged)
-    together = job.method.together
+        shape = n, 1 + len(table.tasks)
+        units = [
+            _units(replay.scored, part.scores, method.reach) if job.has_units else np.zeros(shape)
+            for replay in replayed
+        ]
+    truth = np.column_stack(known_scores(table, judged))
+    last, together = replayed[-1], method.together
     return HeldOut(
         np.empty(0, dtype=np.intp),
         np.stack([truth - np.column_stack([r.scores, r.tasks]) for r in replayed], axis=1),
@@ -419,9 +439,9 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
                 for full, items in zip(truth[:, 0], last.items, strict=True)
             ]
         ),
-        job.judged,
-        job.groups[job.judged],
-        np.full(n, job.part),
+        judged,
+        fold.groups,
+        np.full(n, fold.part),
         np.arange(n) // together if together > 1 else np.zeros(n, dtype=np.intp),
     )
 

@@ -2,17 +2,22 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from fewbench._names import some
 from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray, IntArray
-from fewbench.errors import MethodError
+from fewbench.errors import FewbenchError, MethodError
 from fewbench.methods.base import Answers, Method, Session
+from fewbench.methods.kept_fits import KeptFits
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Scored
+
+MOST_PARTS = 8
+"""Parts of a table whose fits are kept, the latest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +106,61 @@ def replays(
             chosen = time.perf_counter()
             replayed.append(_said(session, sources, tasks, started, chosen))
         return replayed
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some models of a table as sources, what was fitted to them and what was run.
+
+    Held-out errors and studies that divide a table alike fit and run once.
+    """
+
+    scores: Scores
+    fits: KeptFits = field(default_factory=KeptFits)
+    _replays: dict[tuple[str, bytes], list[Replay]] = field(default_factory=dict)
+
+    def replay(
+        self, method: Method, table: Scores, targets: IntArray, budget: int, seed: int,
+        ladder: Sequence[int] = (),
+    ) -> Replay:  # fmt: skip
+        """Run a method on models of the table, or predict from a run of a larger budget.
+
+        `ladder` are budgets, increasing, at all of which one run of the method predicts.
+        """
+        if len(ladder) > 1:
+            *lower, most = ladder
+            try:
+                came = self.replays(method, table, targets, most, seed, [*lower, None])
+                return came[list(ladder).index(budget)]
+            except FewbenchError:  # at one of the budgets: each runs by itself
+                pass
+        return self.replays(method, table, targets, budget, seed, [None])[0]
+
+    def replays(
+        self, method: Method, table: Scores, targets: IntArray, budget: int, seed: int,
+        limits: Sequence[int | None],
+    ) -> list[Replay]:  # fmt: skip
+        """Return what `replays` does, with tasks, made once."""
+        key = repr((method.describe(), budget, seed, limits)), targets.tobytes()
+        if key not in self._replays:
+            how = (method, self.scores, table.take(models=targets), budget, seed, limits)
+            with self.fits.in_use():
+                self._replays[key] = replays(*how, tasks=True)
+        return self._replays[key]
+
+
+_PARTS: WeakKeyDictionary[Scores, dict[bytes, Part]] = WeakKeyDictionary()
+
+
+def shared_part(table: Scores, sources: IntArray) -> Part:
+    """Return a part of a table as sources, with what was kept of it lately."""
+    parts = _PARTS.setdefault(table, {})
+    key = sources.tobytes()
+    part = parts.pop(key) if key in parts else Part(table.take(models=sources))
+    parts[key] = part  # the latest is last
+    for oldest in list(parts)[:-MOST_PARTS]:
+        del parts[oldest]
+    return part
 
 
 def _answer(session: Session, targets: Scores, options: FloatArray | None, limit: int) -> None:
