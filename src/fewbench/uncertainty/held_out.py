@@ -31,7 +31,7 @@ from fewbench.errors import EvaluationError, MethodError, ScoresError
 from fewbench.executors import InProcess, Lost, Pool
 from fewbench.methods.base import Method
 from fewbench.methods.difficulty import difficulty_index
-from fewbench.methods.sources import is_known, known_scores, source_groups
+from fewbench.methods.sources import fold, is_known, known_scores, source_groups
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.replay import replays
@@ -395,7 +395,7 @@ def _part_of(scores: Scores, budget: int, seed: int) -> Scores:
 
 def _judge(table: Scores, job: _Job) -> HeldOut | None:
     """Return the errors of a part, or None if the method cannot be fitted."""
-    sources = table.take(models=job.learned)
+    sources = fold(table, job.learned)
     targets = table.take(models=job.judged)
     with one_thread():  # in any process
         try:

@@ -10,7 +10,6 @@ makes an estimate much better than for a new model. Twins across sources and tar
 counted, and residuals are cross-fitted by groups of twins.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -317,23 +316,18 @@ def duplicate_groups(values: Matrix) -> IntArray:
     >>> duplicate_groups(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]])).tolist()
     [0, 0, 1]
     """
-    begins, ends = [], []
-    for first, other in _near_copies(values):
-        begins.append(first)
-        ends.append(other)
-    return _connected(values.shape[0], np.concatenate(begins), np.concatenate(ends))
+    return connected(values.shape[0], *near_copies(values))
 
 
-def _near_copies(values: Matrix) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield positions of pairs of near copies.
+def near_copies(values: Matrix) -> tuple[IntArray, IntArray]:
+    """Return the positions of the two models of each pair of near copies, or of one model.
 
     On some of the items, a correlation of unit rows is at most a.b + |a'||b'|, with a' and b' of
     the other items (Cauchy-Schwarz). Few pairs of rows reach the limit by this, and only they are
     compared on all items.
     """
-    n = values.shape[0]
-    every = blocks(n, 1, _BLOCK)
-    some = []
+    every = blocks(values.shape[0], 1, _BLOCK)
+    some, begins, ends = [], [], []
     for rows in every:
         unit = _standard(values[rows])
         part = unit[:, ::SCREENED]
@@ -344,8 +338,11 @@ def _near_copies(values: Matrix) -> Iterator[tuple[IntArray, IntArray]]:
     for rows in every:
         may_be = (screened[rows] @ screened[rows.start :].T >= least).any(axis=0)
         others = rows.start + np.flatnonzero(may_be)
-        first, other = np.nonzero(correlations(values[rows], values[others]) >= DUPLICATE_CORRELATION)
-        yield rows.start + first, others[other]
+        alike = correlations(values[rows], values[others]) >= DUPLICATE_CORRELATION
+        first, other = np.nonzero(alike)
+        begins.append(rows.start + first)
+        ends.append(others[other])
+    return np.concatenate(begins), np.concatenate(ends)
 
 
 def with_families(groups: IntArray, families: NDArray[np.object_]) -> IntArray:
@@ -354,10 +351,10 @@ def with_families(groups: IntArray, families: NDArray[np.object_]) -> IntArray:
     has_family = np.flatnonzero(families != "")
     family = np.unique(families[has_family], return_inverse=True)[1]
     ends = np.concatenate([n + groups, 2 * n + family])  # nodes of groups, then of families
-    return _connected(3 * n, np.concatenate([model, has_family]), ends)[:n]
+    return connected(3 * n, np.concatenate([model, has_family]), ends)[:n]
 
 
-def _connected(n: int, begins: IntArray, ends: IntArray) -> IntArray:
+def connected(n: int, begins: IntArray, ends: IntArray) -> IntArray:
     """Return the component of each of n nodes, numbered in the order of their first nodes."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
