@@ -21,6 +21,8 @@ FAR = 5.0
 """Standard errors from the best beyond which scores do not count for how much the best ones differ.
 With 3, the best of 20 models that lie 3 points apart is .6 points too low, with 5 .2; without a
 limit, where others lie far below, the best is 2 points too high."""
+SURE = 8.0
+"""Standard errors by which no draw is off."""
 SPREADS = 200
 """Number of variances between models among which the likeliest one is found."""
 
@@ -57,6 +59,7 @@ class Outlook:
         errors: FloatArray,
         top: int = 1,
         own: FloatArray | None = None,
+        distribution: Errors | None = None,
     ) -> "Outlook":
         """Return what is expected of scores whose differences have these standard errors.
 
@@ -70,6 +73,8 @@ class Outlook:
         own : ndarray, shape (targets,), optional
             Standard errors of the scores themselves (default: the mean of the near scores is
             known). Errors of differences do not say how far the mean of all is off.
+        distribution : Errors, optional
+            Those of the matrix, if they are made.
 
         Examples
         --------
@@ -86,7 +91,7 @@ class Outlook:
         >>> Outlook.of(np.array([0.8, 0.7]), errors, own=own).scores.round(3).tolist()
         [0.799, 0.799]
         """
-        distribution, n = Errors.from_matrix(errors), len(scores)
+        distribution, n = distribution or Errors.from_matrix(errors), len(scores)
         last = int(np.argsort(-scores, kind="stable")[top - 1])
         near = np.flatnonzero(np.abs(scores - scores[last]) <= FAR * errors[last])
         center, among = np.eye(len(near)) - 1 / len(near), np.ix_(near, near)
@@ -106,13 +111,13 @@ class Outlook:
         if own is not None and is_known.all():  # what the differences tell of the mean's error
             with_mean = (own[near] ** 2 - (errors[among] ** 2).mean(axis=1)) / 2
             level = float((with_mean @ axes) @ (seen / (spread + sizes)))
-        expected, gains, turn = scores.copy(), np.zeros(n), np.eye(n)
+        expected, gains, root = scores.copy(), np.zeros(n), distribution.root.copy()
         expected[near] -= by_luck + level
         unsure = 2 / max(len(near) - 3, 1) * by_luck**2
         gained = np.maximum(axes**2 @ (sizes * (1 - kept)) - unsure, 0.0)
         gains[near] = np.where(is_known, gained, 0.0)  # an unknown error gains nothing
-        turn[among] -= (axes * (1 - np.sqrt(kept))) @ axes.T
-        return cls(expected, distribution.root @ turn, gains)
+        root[:, near] -= root[:, near] @ ((axes * (1 - np.sqrt(kept))) @ axes.T)
+        return cls(expected, root, gains)
 
     def interval(self, at: int, score: float, ends: Ends, level: float) -> tuple[float, float]:
         """Return the interval of an expected score; `ends` are those of the score by itself."""
@@ -124,7 +129,9 @@ class Outlook:
         return max(expected - below, 0.0), min(expected + above, 1.0)
 
 
-def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArray:
+def chances_of_top(
+    scores: FloatArray, errors: FloatArray, top: int, distribution: Errors | None = None
+) -> FloatArray:
     """Return the probability of each score to be among the highest `top`, shape (targets,).
 
     Draws all scores from what is expected of them (`Outlook`). Equal scores share a place.
@@ -137,6 +144,8 @@ def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArr
         Standard errors of the differences; infinite if unknown.
     top : int
         From 1 to the number of targets.
+    distribution : Errors, optional
+        Those of the matrix, if they are made.
 
     Examples
     --------
@@ -148,15 +157,20 @@ def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArr
     >>> chances_of_top(np.array([0.57, 0.5, 0.48]), errors, 1).round(2).tolist()
     [0.98, 0.02, 0.0]
     """
-    n, outlook = len(scores), Outlook.of(scores, errors, top)
+    n, outlook = len(scores), Outlook.of(scores, errors, top, distribution=distribution)
     expected, chances = np.round(outlook.scores, EXACT), np.zeros(n)
-    rng = np.random.default_rng(0)
+    best, root = np.argsort(-expected, kind="stable")[:top], outlook.root
+    sizes = (root**2).sum(axis=0)
+    apart = sizes[best, None] + sizes - 2 * root[:, best].T @ root
+    behind = expected[best, None] - expected > SURE * np.sqrt(np.maximum(apart, TINY))
+    able = np.flatnonzero(~behind.all(axis=0))  # to be among the best in a draw
+    rng, expected, root, n_able = np.random.default_rng(0), expected[able], root[:, able], len(able)
     for part in blocks(DRAWS, n):
-        drawn = expected + rng.standard_normal((part.stop - part.start, n)) @ outlook.root
-        last = np.partition(drawn, n - top, axis=1)[:, n - top, None]
+        drawn = expected + rng.standard_normal((part.stop - part.start, n)) @ root
+        last = np.partition(drawn, n_able - top, axis=1)[:, n_able - top, None]
         above, level = drawn > last + EQUAL, np.abs(drawn - last) <= EQUAL
         left = top - above.sum(axis=1, keepdims=True)
-        chances += (above + level * left / level.sum(axis=1, keepdims=True)).sum(axis=0)
+        chances[able] += (above + level * left / level.sum(axis=1, keepdims=True)).sum(axis=0)
     return chances / DRAWS
 
 

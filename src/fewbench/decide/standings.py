@@ -7,7 +7,7 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.decide.allocation import Outlook, chances_of_top
-from fewbench.decide.joint import surely_above
+from fewbench.decide.joint import Errors, surely_above
 from fewbench.decide.joint_estimate import JointEstimate
 from fewbench.decide.rank_result import Foremost, Place, Ranked
 from fewbench.evaluation.interval import Interval
@@ -63,14 +63,19 @@ class Standings:
         )
 
     @cached_property
+    def _distribution(self) -> Errors:
+        """The errors of all scores together."""
+        return Errors.from_matrix(self.errors)
+
+    @cached_property
     def surely_above(self) -> BoolArray:
         """Whether the row's model is better than the column's, all pairs together."""
-        return surely_above(self.estimates, self.errors, self.p_values, self.level)
+        return surely_above(self.estimates, self._distribution, self.p_values, self.level)
 
     @cached_property
     def chances(self) -> FloatArray:
         """Probability of each model to be the best."""
-        return chances_of_top(self.estimates, self.errors, 1)
+        return chances_of_top(self.estimates, self.errors, 1, self._distribution)
 
     def chosen(self, scale: Scale, at: int = 0) -> Foremost:
         """Return what is expected of the first model, or this one, chosen for its score."""
@@ -80,7 +85,9 @@ class Standings:
         assert ends is not None  # a full score is never unknown
         widths = [high - low for low, high in filter(None, self.intervals)]
         own = np.array(widths) / (2 * ndtri(0.5 + self.level / 2))
-        outlook = Outlook.of(self.estimates, self.errors, own=own)
+        outlook = Outlook.of(
+            self.estimates, self.errors, own=own, distribution=self._distribution
+        )
         # What is open may be anything: that models are alike does not narrow it.
         outlook = replace(outlook, gains=np.where(self.is_open, 0.0, outlook.gains))
         score = float(self.estimates[at])
@@ -111,7 +118,7 @@ class Standings:
         """Return each model's place, its ties, and how likely it is among the best `top`."""
         among_top = self.chances
         if top > 1:
-            among_top = chances_of_top(self.estimates, self.errors, top)
+            among_top = chances_of_top(self.estimates, self.errors, top, self._distribution)
         tied = ~(self.surely_above | self.surely_above.T)
         np.fill_diagonal(tied, val=False)
         return tuple(
