@@ -20,7 +20,7 @@ from fewbench.scores.files import is_saved
 
 # Columns that are text whatever they look like: '007' is not 7.
 TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
-FEW, MANY = 1 << 20, 32 << 20  # bytes of a long .csv file that are parsed at a time
+FEW, MANY = 1 << 20, 32 << 20  # bytes of a .csv file that are parsed at a time
 
 
 @dataclass(frozen=True)
@@ -229,11 +229,12 @@ def _csv(
     first |= {name: pa.float64() for name in scored if not pa.types.is_boolean(first[name])}
     types |= dict.fromkeys(scored, pa.string())  # where a cell is neither a number nor empty
     if long is None:
+        reading.block_size = MANY  # each has a piece of memory for every one of many columns
         try:
             table = csv.read_csv(source, reading, parsing, kinds(first))
         except pa.ArrowInvalid:
             table = csv.read_csv(source, reading, parsing, kinds(types))
-        return cast(pd.DataFrame, checked(table).to_pandas())
+        return _converted(checked(table))
     columns = long.within(first)
     if not {*columns} <= {*first}:
         return _csv(source, text, None)  # the error names all columns
