@@ -12,6 +12,7 @@ FULL = {"bench_disagreement.py", "bench_readers.py", "bench_tailored.py"}
 QUICK = {
     "bench_kmedoids.py": ["--quick"],
     "bench_collaborative.py": ["--quick"],
+    "bench_models.py": ["--quick"],
     "bench_large.py": ["--models", "1250", "--items", "7500", "--options"],
 }
 
