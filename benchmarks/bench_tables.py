@@ -3,8 +3,9 @@
     python benchmarks/bench_tables.py [--models 2000] [--items 30000] [--rows 2000000]
 
 Processor time of `from_arrays` (0 and 1 as float64, the same with NaN, as bytes) against one sum,
-of `load_scores` of an .npz file against `numpy.load` and a sum, and of a long .csv file against
-reading it with pyarrow and a pivot; each the least of three, with equal tables.
+of `load_scores` of an .npz file against `numpy.load` and a sum, of a long .csv file against
+reading it with pyarrow and a pivot, and of a wide one against reading it with pandas; each the
+least of three, with equal tables.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from pyarrow import csv
 
 from fewbench import Columns, from_arrays, import_results, load_scores
 
-LIMITS = {"from_arrays": 12.0, "load_scores": 2.0, "csv": 1.5}
+LIMITS = {"from_arrays": 12.0, "load_scores": 2.0, "csv": 1.5, "wide": 2.0}
 
 
 def least(task: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
@@ -85,6 +86,17 @@ def long_csv(rows: int, path: Path) -> None:
     show(f"long .csv of {len(model):,} rows", own, pivot_time, LIMITS["csv"])
 
 
+def wide_csv(values: np.ndarray, models: list[str], path: Path) -> None:
+    index = pd.Index(models, name="model")
+    frame = pd.DataFrame(values.astype(int), index, [f"item-{i}" for i in range(values.shape[1])])
+    frame.to_csv(path)
+    pandas_time, table = least(lambda: pd.read_csv(path, index_col="model"), 2)
+    own, reading = least(lambda: import_results(path, columns=Columns(model="model")), 2)
+    assert (table.to_numpy() == reading.scores.values).all()
+    size = f"{len(models):,} × {values.shape[1]:,}"
+    show(f"wide .csv of {size}", own, pandas_time, LIMITS["wide"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=2000)
@@ -97,6 +109,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         npz(values, models, Path(folder) / "table.npz")
         long_csv(sizes.rows, Path(folder) / "long.csv")
+        wide_csv(values[:1000, :20_000], models[:1000], Path(folder) / "wide.csv")
 
 
 if __name__ == "__main__":

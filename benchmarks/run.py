@@ -13,6 +13,7 @@ QUICK = {
     "bench_kmedoids.py": ["--quick"],
     "bench_collaborative.py": ["--quick"],
     "bench_plan.py": ["--quick"],
+    "bench_models.py": ["--quick"],
     "bench_large.py": ["--models", "1250", "--items", "7500", "--options"],
 }
 

@@ -15,10 +15,12 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import fewbench
+from fewbench import Evaluation, save_scores
 from fewbench.cli.app import COMMANDS
 from fewbench.methods.catalogue import ADAPTIVE, CATALOGUE, WITH_FILE
 from fewbench.methods.parts import STAGES
 from fewbench.methods.written import plain
+from fewbench.testing import simulate
 
 ROOT = Path(fewbench.__file__).parent
 BESIDE = [ROOT.parent / name for name in ("fewbench_logs", "fewbench_papers")]
@@ -315,6 +317,23 @@ def test_help_waits_for_no_tables():
     new = newly_imported("pass", CALLS.format([[name, "--help"] for name in COMMANDS]))
     assert "fewbench.study.plan" in new
     assert not {name.split(".")[0] for name in new} & (NUMERICAL - {"numpy", "pydantic"})
+
+
+def test_ask_and_tell_wait_for_what_they_use(tmp_path):
+    """`ask` reads no results, and `tell` no public sources; neither computes anything."""
+    answers, run = tmp_path / "answers.csv", tmp_path / "run"
+    table = simulate(8, 40)
+    evaluation = Evaluation(table, "random", 10, ["new"])
+    evaluation.save(run, save_scores(table, tmp_path / "scores.parquet"))
+    answers.write_text("\n".join(["item,score", *(f"{at},1" for at in evaluation.ask()["new"])]))
+    heavy = {*HEAVY, "fewbench.public", "fewbench.study", "fewbench.decide"} - {"typer"}
+    for words, unused in (
+        (["ask", str(run)], {*heavy, "fewbench.readers", "fewbench_logs"}),
+        (["tell", str(run), str(answers), "--item", "item", "--score", "score"], heavy),
+    ):
+        new = newly_imported("import numpy, pandas, pyarrow.parquet", CALLS.format([words]))
+        assert "fewbench.evaluation" in new
+        assert not [name for name in new if any(f"{name}.".startswith(f"{h}.") for h in unused)]
 
 
 def unsafe(node):

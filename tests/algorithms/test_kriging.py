@@ -93,7 +93,7 @@ def test_factors_do_not_depend_on_the_axes_that_an_eigensolver_returns(model):
     for items in (NOTHING, np.arange(10)):  # without answers all sources weigh the same
         answers = np.ones(len(items))
         one, other = (
-            np.abs(each.near(items, answers).factors if len(items) else each.all_sources.factors)
+            np.abs((each.near(items, answers) if len(items) else each.all_sources).factors_of())
             for each in (inside, turned)
         )
         assert np.abs(one - other).max() < 1e-11  # single precision has seven digits

@@ -1,3 +1,4 @@
+import gzip
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from fewbench import _memory
-from fewbench.errors import ReaderError, ScoresError
+from fewbench.errors import FewbenchError, ReaderError, ScoresError
 from fewbench.readers import Columns, import_results
 from fewbench.readers.npz import read_npz
 from fewbench.readers.tables import read_table
@@ -299,3 +300,47 @@ class TestNothingNamedIsDropped:
         with pytest.raises(ScoresError, match=r"t\.csv: .*no column 'id'") as error:
             read_table(path, Columns(item="id", score="ok", only_model="mine"))
         assert error.value.hint == "its columns are 'question', 'ok'"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_tables_packed_by_gzip_are_read_as_they_are(tmp_path, monkeypatch, suffix):
+    """Of one content, name and errors, and within the limits of what a file unpacks to."""
+    table = pd.DataFrame({"model": ["m", "m"], "item": ["007", "7"], "score": [1, 0]})
+    plain = tmp_path / f"table{suffix}"
+    if suffix == ".jsonl":
+        table.to_json(plain, orient="records", lines=True)
+    else:
+        table.to_csv(plain, index=False, sep="\t" if suffix == ".tsv" else ",")
+    packed = tmp_path / f"table{suffix}.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    columns = Columns("model", "item", "score")
+    one, other = (import_results(path, columns=columns).scores for path in (plain, packed))
+    assert one.digest == other.digest
+    by_file = Columns(None, "item", "score", model_from="file")
+    called = import_results(packed, columns=by_file).scores
+    assert called.model_ids == ["table"]
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(ReaderError, match="gzip") as torn:
+        import_results(packed, columns=columns)
+    assert str(packed) in str(torn.value)
+    monkeypatch.setenv("FEWBENCH_MAX_UNPACKED", "0.002")
+    packed.write_bytes(gzip.compress(bytes(10_000_000)))
+    with pytest.raises(FewbenchError, match="MAX_UNPACKED"):
+        import_results(packed, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("content", "option"),
+    [
+        ({"q1": {"input": "1+1", "ok": 1}, "q2": {"input": "2", "ok": 0}}, "--item key"),
+        ({"m1": {"q1": 1, "q2": 0}, "m2": {"q1": 0, "q2": 1}}, "--model key"),
+    ],
+)
+def test_keys_of_objects_are_items_where_rows_are_answers(tmp_path, content, option):
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ReaderError) as error:
+        import_results(path)
+    assert option in str(error.value)
+    (other,) = {"--item key", "--model key"} - {option}
+    assert other not in str(error.value)

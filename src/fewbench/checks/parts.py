@@ -60,20 +60,25 @@ def _of_task(
     off: BoolArray = ran & (np.abs(block - end) > 1e-9)
     usual = off.sum(axis=0) / np.maximum(ran.sum(axis=0), 1)
     n_tests = len(block) * n_items
+    every = _counts(block, end)
+    place = np.arange(len(items), dtype=np.int32)
+    since = place - np.maximum.accumulate(np.where(off, place, np.int32(-1)), axis=1)
+    longest, last = since.max(axis=1), since.argmax(axis=1)
+    hardest = float(usual.max())
     for model in range(len(block)):
-        breaks = np.concatenate([[-1], np.flatnonzero(off[model]), [len(items)]])
-        longest = int(np.argmax(np.diff(breaks)))
-        at = np.arange(breaks[longest] + 1, breaks[longest + 1])
+        if _chance(hardest, int(longest[model]), n_tests) > CHANCE:
+            continue  # whatever its items
+        at = np.arange(last[model] + 1 - longest[model], last[model] + 1)
         at = at[ran[model, at]]
         if not len(at) or _chance(float(usual[at].max()), len(at), n_tests) > CHANCE:
             continue  # as for nearly all
+        is_whole = every[model, 0] == len(at)
+        n_left, n_off_left = (counts if is_whole else every)[model] - (len(at), 0)
+        if _chance(_at_least(n_off_left, n_left), len(at), n_tests) > CHANCE:
+            continue
         n_ran = ran[:, at].sum(axis=1)
         n_off = off[:, at].sum(axis=1)
-        rest = _counts(block, end)
-        is_whole = rest[model, 0] == len(at)
-        rest = (counts if is_whole else rest) - np.stack([n_ran, n_off], axis=1)
-        if _chance(_at_least(rest[model, 1], rest[model, 0]), len(at), n_tests) > CHANCE:
-            continue
+        rest = (counts if is_whole else every) - np.stack([n_ran, n_off], axis=1)
         shares = rest[:, 1] / np.maximum(rest[:, 0], 1)
         others = np.flatnonzero((n_ran > 0) & (np.arange(len(block)) != model))
         alike = others[np.argsort(np.abs(shares[others] - shares[model]), kind="stable")[:ALIKE]]

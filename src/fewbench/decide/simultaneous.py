@@ -68,14 +68,15 @@ class Errors:
         >>> two.covariance.round(4).tolist(), two.dimensions
         ([[0.0025, -0.0025], [-0.0025, 0.0025]], 1)
         """
-        n = len(errors)
-        center = np.eye(n) - 1 / n
         squares = np.where(np.isfinite(errors), errors, 1.0) ** 2
-        sizes, axes = np.linalg.eigh(-0.5 * center @ squares @ center)
+        means = squares.mean(axis=0)
+        sizes, axes = np.linalg.eigh(-0.5 * (squares - means - means[:, None] + means.mean()))
         # Rounding leaves tiny eigenvalues, whose square roots would tell equal scores apart.
         kept = sizes > max(EQUAL * sizes[-1], 0.0)
         sizes, axes = sizes[kept], axes[:, kept]
-        return cls(axes * np.sqrt(sizes) @ axes.T, axes * sizes @ axes.T, axes @ axes.T, len(sizes))
+        # Products of a matrix with itself take half the time.
+        quarter, half = axes * sizes**0.25, axes * np.sqrt(sizes)
+        return cls(quarter @ quarter.T, half @ half.T, axes @ axes.T, len(sizes))
 
     @property
     def inverse(self) -> FloatArray:
@@ -115,7 +116,7 @@ class Errors:
 
 
 def surely_above(
-    scores: FloatArray, errors: FloatArray, p_values: FloatArray, level: float
+    scores: FloatArray, errors: "FloatArray | Errors", p_values: FloatArray, level: float
 ) -> BoolArray:
     """Return whether the row's model is better than the column's, for all pairs together.
 
@@ -123,7 +124,8 @@ def surely_above(
     ----------
     scores : ndarray, shape (models,)
     errors, p_values : ndarray, shape (models, models)
-        Standard errors of the differences, and their two-sided p values, each by itself.
+        Standard errors of the differences, or `Errors`, and the differences' two-sided p values,
+        each by itself.
     level : float
 
     Examples
@@ -143,7 +145,7 @@ def surely_above(
     n, rounded = len(scores), np.round(scores, EXACT)
     # Standard errors of a normal distribution, as p values may come from intervals of any shape.
     size = np.where(rounded[:, None] == rounded, 0.0, -ndtri(p_values / 2))
-    distribution = Errors.from_matrix(errors)
+    distribution = errors if isinstance(errors, Errors) else Errors.from_matrix(errors)
     inverse = distribution.inverse
     draws = min(max(WORK // n**2, FEWEST_DRAWS), MOST_DRAWS)
     drawn = distribution.directions(draws).astype(np.float32)

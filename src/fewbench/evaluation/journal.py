@@ -101,6 +101,11 @@ class Journal:
         """Read the header; EvaluationError if there is none or it does not fit."""
         path = self.folder / HEADER
         if not path.is_file():
+            if not self.folder.exists():
+                raise EvaluationError(
+                    f"{self.folder}: no such file or folder",
+                    hint="check the path; fewbench run and fewbench start make a folder",
+                )
             inner = sorted(str(header.parent) for header in self.folder.glob(f"*/{HEADER}"))
             raise EvaluationError(
                 f"{self.folder}: no evaluation here",

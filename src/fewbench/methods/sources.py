@@ -8,9 +8,10 @@ from fewbench._blocks import Matrix, by_columns, by_rows
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import (
-    duplicate_groups,
+    connected,
     likeness,
     mean_shared_variance,
+    near_copies,
     with_families,
 )
 from fewbench.errors import ScoresError
@@ -40,6 +41,9 @@ LEAST_KNOWN = 4
 SHARED = "shared variance"
 """Name of what `are_alike` learns of a table."""
 _GROUPS: WeakKeyDictionary[Scores, IntArray] = WeakKeyDictionary()
+_COPIES: WeakKeyDictionary[Scores, tuple[IntArray, IntArray]] = WeakKeyDictionary()
+_PARTS: WeakKeyDictionary[Scores, tuple[Scores, IntArray]] = WeakKeyDictionary()
+"""Of a fold: the table that it is of, whose near copies are known, and the places of its models."""
 
 
 def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[str]]:
@@ -132,8 +136,32 @@ def source_groups(scores: Scores) -> IntArray:
     """
     if scores not in _GROUPS:
         families = np.array(families_of(scores), dtype=object)
-        _GROUPS[scores] = with_families(duplicate_groups(_compared(scores)), families)
+        copies = connected(scores.n_models, *_copies(scores))
+        _GROUPS[scores] = with_families(copies, families)
     return _GROUPS[scores]
+
+
+def learned_from(scores: Scores, models: IntArray) -> Scores:
+    """Return the scores of some models, as `Scores.take`; near copies are searched for once."""
+    part = scores.take(models=models)
+    if not scores.has_missing:  # else what models lack is filled in from the others
+        _PARTS[part] = scores, models
+    return part
+
+
+def _copies(scores: Scores) -> tuple[IntArray, IntArray]:
+    """Return the pairs of models that are near copies."""
+    if scores not in _COPIES:
+        if scores in _PARTS:
+            table, models = _PARTS[scores]
+            place = np.full(table.n_models, -1)
+            place[models] = np.arange(len(models))
+            first, other = (place[at] for at in _copies(table))
+            is_here = (first >= 0) & (other >= 0)
+            _COPIES[scores] = first[is_here], other[is_here]
+        else:
+            _COPIES[scores] = near_copies(_compared(scores))
+    return _COPIES[scores]
 
 
 def independent_sources(scores: Scores) -> int:

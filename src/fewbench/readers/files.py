@@ -1,20 +1,24 @@
 """Find files of harnesses, peek at them, and read JSON and Parquet."""
 
+import gzip
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from fewbench._content import text_encoding, why_not_utf8
 from fewbench._json import RepeatedKeyError, loads
-from fewbench._memory import check_parquet
+from fewbench._memory import check_parquet, check_unpacked
 from fewbench.errors import ReaderError, first_line
 from fewbench.readers.values import describe
 
 HEAD = 4096
+GZIP = ".gz"
 
 
 def list_files(sources: Iterable[Path]) -> list[Path]:
@@ -99,6 +103,45 @@ def parquet_rows(
         raise ReaderError(
             f"{path}: not a whole Parquet file ({first_line(error)})", hint="copy it again"
         ) from error
+
+
+def table_suffix(path: Path) -> str:
+    """Return the suffix that says what a table is: that before .gz, if it is packed.
+
+    >>> table_suffix(Path("a.CSV")), table_suffix(Path("b.jsonl.gz")), table_suffix(Path("c.gz"))
+    ('.csv', '.jsonl', '')
+    """
+    return (Path(path.stem) if path.suffix.lower() == GZIP else path).suffix.lower()
+
+
+def unpacked(path: Path) -> Path:
+    """Return a file, or an unpacked copy of one packed by gzip, which is kept until the end.
+
+    ReaderError if it is not whole, FewbenchError if it unpacks to too much.
+    """
+    return path if path.suffix.lower() != GZIP else _unpacked(path, state_of(path))
+
+
+@lru_cache(maxsize=64)
+def _unpacked(path: Path, state: tuple[int, int] | None) -> Path:
+    copy = Path(_copies().name) / f"{len(list(Path(_copies().name).iterdir()))}-{path.stem}"
+    size = path.stat().st_size
+    try:
+        with gzip.open(path) as file, copy.open("wb") as plain:
+            for block in iter(partial(file.read, 1 << 20), b""):
+                check_unpacked(plain.tell() + len(block), path, size)
+                plain.write(block)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        copy.unlink()
+        raise ReaderError(
+            f"{path}: not a whole gzip file ({first_line(error)})", hint="copy it again"
+        ) from error
+    return copy
+
+
+@cache
+def _copies() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="fewbench-")
 
 
 class JsonLines:

@@ -14,13 +14,14 @@ from fewbench._lazy import pandas as pd
 from fewbench._memory import check_long_memory, check_parquet, check_table_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, MissingFileError, ReaderError, first_line
+from fewbench.readers.files import table_suffix, unpacked
 from fewbench.readers.json_rows import SUFFIXES, FoundRows, first_row, fitting, flat, value_at
 from fewbench.scores.cell_words import EMPTY, CellWords
 from fewbench.scores.files import is_saved
 
 # Columns that are text whatever they look like: '007' is not 7.
 TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
-FEW, MANY = 1 << 20, 32 << 20  # bytes of a long .csv file that are parsed at a time
+FEW, MANY = 1 << 20, 32 << 20  # bytes of a .csv file that are parsed at a time
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,11 @@ def table_columns(path: Path, named: Sequence[str] = ()) -> list[str]:
 
     The rows of JSON are those with the named columns.
     """
-    suffix = path.suffix.lower()
+    suffix = table_suffix(path)
     if not path.is_file():
         return []
     try:
+        path = unpacked(path)
         if suffix == ".parquet":
             return [] if is_saved(path) else _parquet_columns(path)
         if suffix in SUFFIXES:
@@ -145,18 +147,19 @@ def load_table(
     categories, which take a fifth of the memory. With `words`, cells of scores are numbers as they
     are written, or stay text: '0x1' is not a number.
     """
-    read, suffix = reader_of(source), source.suffix.lower()
+    read, suffix = reader_of(source), table_suffix(source)
+    plain = unpacked(source)
     if long is None:
-        check_table_memory(source)
+        check_table_memory(plain)
     else:
-        check_long_memory(source, long.within(table_columns(source, long.named)))
+        check_long_memory(plain, long.within(table_columns(plain, long.named)))
     try:
-        return read(source, text, long, words)
+        return read(plain, text, long, words)
     except (FewbenchError, MemoryError):
         raise
     except Exception as error:  # pandas and pyarrow have no common base of errors
         is_text = suffix != ".parquet" and isinstance(error, ValueError)  # as UnicodeError is
-        if is_text and (why := why_not_utf8(source)):
+        if is_text and (why := why_not_utf8(plain)):
             raise ReaderError(f"{source}: {why[0]}", hint=why[1]) from None
         reason = first_line(error)
         raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
@@ -173,7 +176,7 @@ def reader_of(source: Path) -> Reader:
         ".parquet": _parquet,
         **dict.fromkeys(SUFFIXES, _json),
     }
-    suffix = source.suffix.lower()
+    suffix = table_suffix(source)
     if suffix not in readers:
         raise ReaderError(
             f"{source}: not a table that fewbench can read", hint=f"use {', '.join(readers)}"
@@ -229,11 +232,12 @@ def _csv(
     first |= {name: pa.float64() for name in scored if not pa.types.is_boolean(first[name])}
     types |= dict.fromkeys(scored, pa.string())  # where a cell is neither a number nor empty
     if long is None:
+        reading.block_size = MANY  # each has a piece of memory for every one of many columns
         try:
             table = csv.read_csv(source, reading, parsing, kinds(first))
         except pa.ArrowInvalid:
             table = csv.read_csv(source, reading, parsing, kinds(types))
-        return cast(pd.DataFrame, checked(table).to_pandas())
+        return _converted(checked(table))
     columns = long.within(first)
     if not {*columns} <= {*first}:
         return _csv(source, text, None)  # the error names all columns

@@ -12,6 +12,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench.errors import ReaderError
 from fewbench.readers.frames import Columns, load_table, table_columns
+from fewbench.readers.files import table_suffix
 from fewbench.readers.table_hints import USUAL
 from fewbench.readers.values import BOOLEANS, as_number
 from fewbench.scores.build import require_columns
@@ -86,7 +87,7 @@ def refuse_predictions(
     if is_bool or not isinstance(cells.iloc[0], str):
         source = next(path for path in sources if target in table_columns(path, columns.named))
         beside = load_table(source, [], replace(Columns(), score=target), words)[target]
-        if source.suffix.lower() not in (".csv", ".tsv") or not pd.api.types.is_bool_dtype(beside):
+        if table_suffix(source) not in (".csv", ".tsv") or not pd.api.types.is_bool_dtype(beside):
             return  # truth values, and the right answers are not truth values
     raise ReaderError(
         f"column {columns.score!r} holds True and False beside the column {target!r}: these look "

@@ -17,7 +17,7 @@ from fewbench._progress import OnStep
 from fewbench._text import quoted
 from fewbench.errors import FewbenchError, MissingFileError, ReaderError
 from fewbench.executors import Executor
-from fewbench.readers.files import list_files
+from fewbench.readers.files import list_files, table_suffix
 from fewbench.readers.frames import Columns, table_columns
 from fewbench.readers.gather import Damaged, find_units, gather
 from fewbench.readers.harness import Harness, LogUnit, Reading, Wants, WritesTotals
@@ -213,8 +213,8 @@ def import_results(
     Parameters
     ----------
     path : path, sequence of paths, or FoundFiles
-        Harness logs (files or folders), tables (.csv, .tsv, .parquet, .jsonl, .ndjson, .json), .npz
-        files, or scores saved by fewbench (.parquet). Several tables or saved scores are joined:
+        Harness logs (files or folders), tables (.csv, .tsv, .parquet, .jsonl, .ndjson, .json, also
+        packed as .csv.gz and so on), .npz files, or scores saved by fewbench (.parquet). Several tables or saved scores are joined:
         other models, other items or both. A result of `look` already has its format.
     form : str, optional
         Format if it is not recognized: scores, npz, table, or the name of a harness.
@@ -306,7 +306,7 @@ def import_results(
         return _read_logs(found.units, found.others, options, like, scale, work, *how)
     files = [*sources]
     if any(source.is_dir() for source in sources):
-        files = [path for path in found.files if path.suffix.lower() in SUFFIXES]
+        files = [path for path in found.files if table_suffix(path) in SUFFIXES]
     if not files:
         raise ReaderError(
             f"{some(sources, quotes=False)}: no file of answers in this folder",
@@ -348,7 +348,7 @@ def _check_found(found: FoundFiles, *, has_tables: bool) -> None:
         )
     if not units and (totals := _totals_only(found.others)):
         raise ReaderError(totals[0], hint=totals[1])
-    is_tabular = has_tables and any(path.suffix.lower() in SUFFIXES for path in files)
+    is_tabular = has_tables and any(table_suffix(path) in SUFFIXES for path in files)
     if folders and not units and not is_tabular:
         there = sorted(entry.name for entry in folders[0].iterdir())
         if EVALUATION in there:

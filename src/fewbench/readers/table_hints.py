@@ -10,6 +10,7 @@ from shlex import quote
 from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError
+from fewbench.readers.files import GZIP
 from fewbench.readers.frames import Columns, load_table, table_columns
 from fewbench.readers.json_rows import KEYS, flat
 
@@ -104,9 +105,15 @@ def no_columns_named(source: Path, named: Columns) -> ReaderError:
         endings = Counter(name.rpartition(".")[2].lower() for name in columns if "." in name)
         if ending := next((name for name in USUAL["score"] if endings[name] > 1), None):
             usual["score"] = f"*.{ending}"
-    for name in columns:
-        if KEYS.fullmatch(name) and table[name].nunique() > 1:
-            usual.setdefault("item" if "score" in usual and "item" not in usual else "model", name)
+    keys = [name for name in columns if KEYS.fullmatch(name) and table[name].nunique() > 1]
+    # Keys of rows of numbers alone are models of a wide table; other rows are answers to items.
+    rest = table.drop(columns=[name for name in table if KEYS.fullmatch(str(name))])
+    are_answers = "score" in usual or not all(map(pd.api.types.is_numeric_dtype, rest.dtypes))
+    for name in keys[::-1]:  # items are within models
+        if are_answers and named.item is None and table[name].is_unique:
+            usual["item"] = name  # one answer for each key
+        else:
+            usual.setdefault("item" if are_answers and "item" not in usual else "model", name)
     model, item, score = (
         f"--{field} {quote(usual.get(field, 'COLUMN'))}" for field in ("model", "item", "score")
     )
@@ -145,6 +152,7 @@ def names_of_files(paths: Sequence[Path], of_folders: bool = False) -> list[str]
         folders = list(dict.fromkeys(path.absolute().parent for path in paths))
         names = names_of_files([folder.with_name(f"{folder.name}.x") for folder in folders])
         return [names[folders.index(path.absolute().parent)] for path in paths]
+    paths = [path.with_suffix("") if path.suffix.lower() == GZIP else path for path in paths]
     stems = [path.absolute().with_suffix("") for path in paths]
     times = Counter(stems)
     parts = [

@@ -245,11 +245,16 @@ def from_wide(
         f"a table of {counted(models, 'model')} × {counted(items, 'item')}",
     )
     reader = CellReader(CellWords(missing, right, wrong), scale or Scale())
-    values, texts = np.empty(table.shape), list[str]()
-    for at, name in enumerate(table.columns):
+    texts = list[str]()
+    is_plain = all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in {*table.dtypes})
+    if is_plain:
+        values = reader.filled(table.to_numpy(dtype=np.float64))
+    else:
+        values = np.empty(table.shape)
+    for at, (name, column) in enumerate(() if is_plain else table.items()):
         unread = sum(map(len, reader.places.values()))
-        _scalars(table.iloc[:, at], str(name))
-        values[:, at] = reader.numbers(table.iloc[:, at], f" of column {str(name)!r}")
+        _scalars(column, str(name))
+        values[:, at] = reader.numbers(column, f" of column {str(name)!r}")
         if np.isnan(values[:, at]).all() and sum(map(len, reader.places.values())) > unread:
             texts.append(str(name))
     if texts and not np.isnan(values).all():

@@ -117,10 +117,15 @@ class CellReader:
 
     def numbers(self, column: "pd.Series[Any]", where: str = "") -> FloatArray:
         """Return a column's scores; `where` follows the number of the row in messages."""
-        numbers = self._converted(column, where)
-        empty = float(self.scale.from_unit(0.0)) if self.words.empty_is_wrong else np.nan
-        is_empty = np.isnan(numbers) | np.isin(numbers, self.words.missing_numbers)
-        return np.where(is_empty, empty, numbers)
+        return self.filled(self._converted(column, where))
+
+    def filled(self, numbers: FloatArray) -> FloatArray:
+        """Return numbers with what an empty cell, or a number for one, means."""
+        if self.words.missing_numbers:
+            numbers = np.where(np.isin(numbers, self.words.missing_numbers), np.nan, numbers)
+        if self.words.empty_is_wrong:
+            numbers = np.where(np.isnan(numbers), float(self.scale.from_unit(0.0)), numbers)
+        return numbers
 
     def _converted(self, column: "pd.Series[Any]", where: str) -> FloatArray:
         if pd.api.types.is_numeric_dtype(column.dtype):

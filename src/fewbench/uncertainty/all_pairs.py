@@ -67,7 +67,10 @@ class AllPairs:
         """Half the widths of the intervals, as of `Contrast.standard_error`."""
         from scipy.special import stdtrit
 
-        return np.asarray(stdtrit(self.freedom, 0.5 + ONE_SIGMA / 2) * np.sqrt(self.variance))
+        freedom = self.freedom
+        if freedom.size and (freedom == freedom.flat[0]).all():  # all items ran, for all pairs
+            freedom = freedom[:1, :1]
+        return np.asarray(stdtrit(freedom, 0.5 + ONE_SIGMA / 2) * np.sqrt(self.variance))
 
 
 def all_pairs(

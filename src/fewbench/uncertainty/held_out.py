@@ -31,7 +31,7 @@ from fewbench.errors import EvaluationError, MethodError, ScoresError
 from fewbench.executors import InProcess, Lost, Pool
 from fewbench.methods.base import Method
 from fewbench.methods.difficulty import difficulty_index
-from fewbench.methods.sources import is_known, known_scores, source_groups
+from fewbench.methods.sources import is_known, known_scores, learned_from, source_groups
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.replay import Part, shared_part
@@ -415,7 +415,7 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
     if job.shares_fits:
         part = shared_part(table, fold.learned)
     else:
-        part = Part(table.take(models=fold.learned))
+        part = Part(learned_from(table, fold.learned))
     with one_thread():  # in any process
         try:
             replayed = part.replays(method, table, judged, job.budget, fold.seed, job.limits)

@@ -13,6 +13,7 @@ from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import FewbenchError, MethodError
 from fewbench.methods.base import Answers, Method, Session
 from fewbench.methods.kept_fits import KeptFits
+from fewbench.methods.sources import learned_from
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Scored
 
@@ -156,7 +157,7 @@ def shared_part(table: Scores, sources: IntArray) -> Part:
     """Return a part of a table as sources, with what was kept of it lately."""
     parts = _PARTS.setdefault(table, {})
     key = sources.tobytes()
-    part = parts.pop(key) if key in parts else Part(table.take(models=sources))
+    part = parts.pop(key) if key in parts else Part(learned_from(table, sources))
     parts[key] = part  # the latest is last
     for oldest in list(parts)[:-MOST_PARTS]:
         del parts[oldest]

@@ -36,11 +36,13 @@ class VarianceReduction:
     """
 
     def __init__(self, model: Gaussian, items: IntArray, room: int) -> None:
-        factors, noise = model.factors, model.noise
+        factors, noise = model.factors_of(), model.noise
         self._model = model
         self._factors, self._noise = factors, noise
         wanted = model.wanted_factors[:, 0]
-        self._covariance, self._variance = model.covariance.copy(), model.variance.copy()
+        # Of each candidate with the first wanted score, and its own.
+        self._covariance = wanted.astype(factors.dtype) @ factors + noise * model.weights[0]
+        self._variance = np.einsum("kj,kj->j", factors, factors) + noise
         self.left = float(wanted @ wanted + model.wanted_noise[0])
         n = len(items)
         self._rows = np.zeros((n + room, factors.shape[1]), dtype=factors.dtype)

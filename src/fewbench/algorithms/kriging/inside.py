@@ -14,6 +14,7 @@ characteristic curves P at the sources' abilities:
 As factors: never items x items. docs/method.md has the whole model.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -59,7 +60,9 @@ class Gaussian:
     Attributes
     ----------
     mean, noise : ndarray, shape (candidates,)
-    factors : ndarray, shape (k, candidates)
+    factors : ndarray, shape (k, candidates), or function
+        Or what makes those of some candidates. With thousands of sources they are megabytes, which
+        are needed while items are chosen and not between the rounds of a run.
     wanted_mean, wanted_noise : ndarray, shape (wanted,)
         Mean of each wanted score, and the variance that the items' own noise leaves in it.
     wanted_factors : ndarray, shape (k, wanted)
@@ -68,27 +71,20 @@ class Gaussian:
     """
 
     mean: FloatArray
-    factors: NDArray[Any]
+    factors: NDArray[Any] | Callable[[IntArray | slice], NDArray[Any]]
     noise: FloatArray
     wanted_mean: FloatArray
     wanted_factors: FloatArray
     wanted_noise: FloatArray
     weights: FloatArray
 
-    @cached_property
-    def variance(self) -> FloatArray:
-        """Variance of each candidate, shape (candidates,), in the type of the factors."""
-        return np.asarray(np.einsum("kj,kj->j", self.factors, self.factors) + self.noise)
-
-    @cached_property
-    def covariance(self) -> FloatArray:
-        """Covariance of each candidate with the first wanted score, shape (candidates,)."""
-        wanted = self.wanted_factors[:, 0].astype(self.factors.dtype)
-        return np.asarray(wanted @ self.factors + self.noise * self.weights[0])
+    def factors_of(self, items: IntArray | slice = slice(None)) -> NDArray[Any]:
+        """Return the factors of some candidates, or of all, shape (k, n)."""
+        return self.factors(items) if callable(self.factors) else self.factors[:, items]
 
     def predict(self, items: IntArray, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return posterior means and variances of the wanted scores, each shape (wanted,)."""
-        of_items = self.factors[:, items].astype(np.float64)
+        of_items = self.factors_of(items).astype(np.float64)
         noise = self.noise[items].astype(np.float64)
         # Simple kriging: the covariance of the answers with the wanted scores, to which an item
         # adds its own noise as well as its factors.
@@ -102,7 +98,7 @@ class Gaussian:
         """Return the Bernoulli log score of each answer, predicted from those before it."""
         from scipy.linalg import solve_triangular
 
-        of_items = self.factors[:, items].astype(np.float64)
+        of_items = self.factors_of(items).astype(np.float64)
         lower = np.linalg.cholesky(of_items.T @ of_items + np.diag(self.noise[items]))
         # The Cholesky factor whitens answer by answer: entry i is the error given the answers
         # before it, over its standard deviation, which stands on the diagonal.
@@ -256,7 +252,10 @@ class Inside:
     def _variance(self) -> FloatArray:
         """The variance of an answer at each source's ability, shape (sources, candidates)."""
         chances = self.curves.at(self.abilities)
-        return np.asfortranarray(self.dispersion * chances * (1 - chances))
+        variance = np.empty(chances.shape, order="F")
+        for rows in blocks(*chances.shape, CACHED):
+            variance[rows] = _spread(chances, self.dispersion, rows)
+        return variance
 
     @cached_property
     def _rows(self) -> NDArray[np.float32]:
@@ -280,14 +279,21 @@ class Inside:
         # from one processor to the next by more than the gains of two items.
         mean = (weights @ self.scores).astype(np.float32)
         wanted = weights @ self.wanted
-        factors = np.empty((len(used) + len(turn), len(mean)), dtype=np.float32)
-        single = scale.astype(np.float32)
-        for at in blocks(len(used), len(mean), CACHED):
-            near = factors[: len(used)][at]
-            np.take(self._rows, used[at], axis=0, out=near, mode="clip")  # without a copy
-            near -= mean
-            near *= single[at]
-        factors[len(used) :] = turn @ self.along
+        single, along = scale.astype(np.float32), turn @ self.along
+
+        def factors(items: IntArray | slice) -> NDArray[np.float32]:
+            rows, center = self._rows, mean[items]
+            if not isinstance(items, slice):  # a few: they are columns of the scores
+                rows = np.ascontiguousarray(self.scores[:, items], dtype=np.float32)
+            made = np.empty((len(used) + len(turn), len(center)), dtype=np.float32)
+            for at in blocks(len(used), len(center), CACHED):
+                near = made[: len(used)][at]
+                np.take(rows, used[at], axis=0, out=near, mode="clip")  # without a copy
+                near -= center
+                near *= single[at]
+            made[len(used) :] = along[:, items]
+            return made
+
         return Gaussian(
             mean.astype(np.float64),
             factors,

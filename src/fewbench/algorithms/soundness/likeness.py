@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fewbench._blocks import (
     Matrix,
     beside,
+    blocks,
     by_columns,
     by_rows,
     column_blocks,
@@ -34,6 +35,8 @@ FEWEST = 10  # models, for a quartile of their pairs to mean something
 _BLOCK = 256
 TWIN_CORRELATION = 0.8
 DUPLICATE_CORRELATION = 0.95
+SCREENED = 4
+"""Every so many items tell which pairs of rows may be near copies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,29 +295,6 @@ def _with_constant(
     return matrix
 
 
-def _own_correlations(values: Matrix) -> FloatArray:
-    """Return `correlations(values, values)`, made by blocks of items if there are many cells."""
-    every = column_blocks(values)
-    if len(every) == 1:
-        only = values[:, every[0]]
-        return correlations(only, only)
-    mean = by_rows(values, lambda part: part.mean(axis=1, keepdims=True))
-    squares = by_rows(
-        values, lambda part: ((part - part.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    )
-    norms = np.sqrt(squares)[:, None]
-    constant = norms <= 1e-9 * np.sqrt(values.shape[1])
-    matrix = total(
-        rows @ rows.T
-        for rows in (
-            np.where(constant, 0.0, (values[:, items] - mean) / np.where(constant, 1.0, norms))
-            for items in every
-        )
-    )
-    first, flat = values[:, 0], constant[:, 0]
-    return _with_constant(matrix, flat, flat, first, first)
-
-
 def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return each target's highest correlation with a source, and the position of that source.
 
@@ -336,8 +316,33 @@ def duplicate_groups(values: Matrix) -> IntArray:
     >>> duplicate_groups(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]])).tolist()
     [0, 0, 1]
     """
-    alike = _own_correlations(values) >= DUPLICATE_CORRELATION
-    return _connected(len(alike), *np.nonzero(alike))
+    return connected(values.shape[0], *near_copies(values))
+
+
+def near_copies(values: Matrix) -> tuple[IntArray, IntArray]:
+    """Return the positions of the two models of each pair of near copies, or of one model.
+
+    On some of the items, a correlation of unit rows is at most a.b + |a'||b'|, with a' and b' of
+    the other items (Cauchy-Schwarz). Few pairs of rows reach the limit by this, and only they are
+    compared on all items.
+    """
+    every = blocks(values.shape[0], 1, _BLOCK)
+    some, begins, ends = [], [], []
+    for rows in every:
+        unit = _standard(values[rows])
+        part = unit[:, ::SCREENED]
+        left = 1.0 - np.einsum("ij,ij->i", part, part)  # 1 of constant rows: may be copies, too
+        some.append(np.column_stack([part, np.sqrt(np.maximum(left, 0.0))]).astype(np.float32))
+    screened = np.concatenate(some)
+    least = DUPLICATE_CORRELATION - 1e-4  # single precision is closer than that
+    for rows in every:
+        may_be = (screened[rows] @ screened[rows.start :].T >= least).any(axis=0)
+        others = rows.start + np.flatnonzero(may_be)
+        alike = correlations(values[rows], values[others]) >= DUPLICATE_CORRELATION
+        first, other = np.nonzero(alike)
+        begins.append(rows.start + first)
+        ends.append(others[other])
+    return np.concatenate(begins), np.concatenate(ends)
 
 
 def with_families(groups: IntArray, families: NDArray[np.object_]) -> IntArray:
@@ -346,10 +351,10 @@ def with_families(groups: IntArray, families: NDArray[np.object_]) -> IntArray:
     has_family = np.flatnonzero(families != "")
     family = np.unique(families[has_family], return_inverse=True)[1]
     ends = np.concatenate([n + groups, 2 * n + family])  # nodes of groups, then of families
-    return _connected(3 * n, np.concatenate([model, has_family]), ends)[:n]
+    return connected(3 * n, np.concatenate([model, has_family]), ends)[:n]
 
 
-def _connected(n: int, begins: IntArray, ends: IntArray) -> IntArray:
+def connected(n: int, begins: IntArray, ends: IntArray) -> IntArray:
     """Return the component of each of n nodes, numbered in the order of their first nodes."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
