@@ -116,7 +116,7 @@ class Errors:
 
 
 def surely_above(
-    scores: FloatArray, errors: "FloatArray | Errors", p_values: FloatArray, level: float
+    scores: FloatArray, errors: FloatArray, p_values: FloatArray, level: float
 ) -> BoolArray:
     """Return whether the row's model is better than the column's, for all pairs together.
 
@@ -124,8 +124,7 @@ def surely_above(
     ----------
     scores : ndarray, shape (models,)
     errors, p_values : ndarray, shape (models, models)
-        Standard errors of the differences, or `Errors`, and the differences' two-sided p values,
-        each by itself.
+        Standard errors of the differences, and their two-sided p values, each by itself.
     level : float
 
     Examples
@@ -145,7 +144,7 @@ def surely_above(
     n, rounded = len(scores), np.round(scores, EXACT)
     # Standard errors of a normal distribution, as p values may come from intervals of any shape.
     size = np.where(rounded[:, None] == rounded, 0.0, -ndtri(p_values / 2))
-    distribution = errors if isinstance(errors, Errors) else Errors.from_matrix(errors)
+    distribution = Errors.from_matrix(errors)
     inverse = distribution.inverse
     draws = min(max(WORK // n**2, FEWEST_DRAWS), MOST_DRAWS)
     drawn = distribution.directions(draws).astype(np.float32)
