@@ -22,6 +22,7 @@ from fewbench.scores.conditions import (
     Compared,
     asked_elsewhere,
     compare_conditions,
+    compare_targets,
     is_recorded,
 )
 from fewbench.scores.probabilities import SUM_TOLERANCE
@@ -309,7 +310,8 @@ class AnswerBook:
         for name, row in matched.items():
             answers = self.from_table(table, row, name)
             used |= dict.fromkeys(self._sources.item_ids[answers.items].tolist())
-        compared = compare_conditions(self._sources, table, self._known_to_sources(used))
+        compare = compare_conditions if self._sources.n_models else compare_targets
+        compared = compare(self._sources, table, self._known_to_sources(used))
         compared = replace(compared, differences=(*compared.differences, *self._tasks(table, used)))
         if compared.differences and not accept_differences:
             whose = "the source models" if self._sources.n_models else "the benchmark"
@@ -319,9 +321,7 @@ class AnswerBook:
                 hint=f"run the items like {whose}, or pass --accept-differences to use "
                 "these answers anyway (in Python accept_differences=True)",
             )
-        if not self._sources.n_models:  # no earlier answers
-            return replace(compared, doubts=(), notes=(), uncompared={})
-        if is_recorded(table) and not is_recorded(self._sources):
+        if self._sources.n_models and is_recorded(table) and not is_recorded(self._sources):
             harness = str(next(iter(table.items.get("harness", [""]))))
             doubts = asked_elsewhere(self._sources, harness)
             return replace(compared, doubts=doubts, notes=())

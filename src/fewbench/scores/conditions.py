@@ -16,7 +16,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -40,6 +40,7 @@ OWN = ("chat template", "examples as turns")
 SCORING = "scoring "
 PARTS = ("another right answer", "other options")  # how the parts of a key differ
 NAMES = ("the sources", "the answers")
+TARGETS = ("the beginning of this run", "these answers")
 NO_CODE = re.compile("<(function|class|bound method|functools)")  # Python objects in a log
 Settings = Mapping[str, list[str]]
 
@@ -189,12 +190,17 @@ def versions_in(texts: Iterable[str]) -> str:
 
 
 def compare_conditions(
-    sources: ItemTable, told: ItemTable, items: Iterable[str], names: tuple[str, str] = NAMES
+    sources: ItemTable,
+    told: ItemTable,
+    items: Iterable[str],
+    names: tuple[str, str] = NAMES,
+    *,
+    only_scoring: bool = False,
 ) -> Compared:
     """Compare prompts and scoring of answers with those of the source models, on some items.
 
     What either does not record is not compared, with a note. `names` are those of the two in
-    messages.
+    messages. With `only_scoring`, right answers and scoring are compared alone.
     """
     taken = list(items)
     if not taken:
@@ -205,7 +211,11 @@ def compare_conditions(
     tasks = told.items["task"].loc[taken].astype(str).tolist()  # the user may rename the sources'
     theirs, ours = (
         {
-            task: _parsed(text)
+            task: {
+                name: values
+                for name, values in _parsed(text).items()
+                if name.startswith(SCORING) or not only_scoring
+            }
             for task, text in _texts_by_task(table, SETTINGS, taken, tasks).items()
         }
         for table in (sources, told)
@@ -216,8 +226,10 @@ def compare_conditions(
     if silent:
         who = names[0] if not all(theirs[task] for task in silent) else names[1]
         notes.append(f"{_unrecorded(who, 'settings')} ({some(silent)})")
-    recorded = {PROMPTS} & {*sources.items.columns, *told.items.columns}  # not by Inspect
-    prompts = _compare_prompts(sources, told, taken, tasks, foreign) if recorded else {}
+    recorded = PROMPTS in sources.items or PROMPTS in told.items  # not by Inspect
+    prompts = {}
+    if recorded and not only_scoring:
+        prompts = _compare_prompts(sources, told, taken, tasks, foreign)
     unlike_prompts = {task for task, check in prompts.items() if check.is_open}
     for task, check in prompts.items():
         if check.other:
@@ -255,6 +267,20 @@ def compare_conditions(
         (*notes, *unscored),
         {note: items for note, items in uncompared.items() if items},
     )
+
+
+def compare_targets(first: ItemTable, told: ItemTable, items: Iterable[str]) -> Compared:
+    """Compare the answers of a target with those that began a run without source models.
+
+    Targets of a run may be asked in different ways, such as two versions of an agent: that is a
+    note. They must be scored alike.
+    """
+    asked = list(items)
+    whole = compare_conditions(first, told, asked, TARGETS)
+    scored = compare_conditions(first, told, asked, TARGETS, only_scoring=True)
+    others = [text for text in whole.differences if text not in scored.differences]
+    said = f"the targets of this folder run in different ways: {'; '.join(others)}"
+    return replace(scored, doubts=(), notes=(said,) if others else (), uncompared={})
 
 
 def is_recorded(table: ItemTable) -> bool:
