@@ -452,7 +452,7 @@ class TestFaults:
         # The user's own policy counts: the first error ends the eval.
         own = run(scores, tmp_path / "own", "--fail-on-error", "1", method="random", tries=1)
         assert own.is_failed
-        assert own.stopped == "Inspect: quiz: RuntimeError('the service is down')"
+        assert own.stopped == "Inspect: quiz: RuntimeError: the service is down"
 
     def test_a_model_that_always_fails_ends_the_run(self, scores, tmp_path, monkeypatch):
         monkeypatch.setenv("DIE", "1")

@@ -162,6 +162,7 @@ def rank(
         tasks=by_task,
         next_targets=next_targets,
         next_items=more,
+        own_ids=scores.own_ids({item for items in more.values() for item in items}),
         pairing=pairing(sides),
         is_limited=any(side.is_limited for side in sides if side.name in next_targets),
         history=dated,

@@ -25,7 +25,6 @@ from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key
 from fewbench.runners.inspect.feed import inspect_with_sources
 from fewbench.runners.inspect.runner import run_inspect
-from fewbench.runners.inspect.samples import OWN_ID
 from fewbench.runners.question_lines import AskedLine, Text, parse_line, question_of, read_objects
 from fewbench.runners.questions import Question
 from fewbench.runners.result import RunResult

@@ -22,7 +22,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._memory import check_zip
 from fewbench._names import some
 from fewbench._types import FloatArray
-from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line
+from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.evaluation.journal import Told
 from fewbench.evaluation.opening import COST
 from fewbench.public import public_results
@@ -44,7 +44,7 @@ from fewbench.runners.driving import Answered
 from fewbench.runners.inspect.pool import RunningTask, SharedRun
 from fewbench.runners.inspect.samples import match_samples, tasks_in, with_ids
 from fewbench.runners.run import Run
-from fewbench.runners.servers import failure_of
+from fewbench.runners.servers import failure_of, in_words
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, compare_targets, join_settings
 from fewbench.scores.groups import harness_tasks
@@ -453,7 +453,7 @@ def close_logs(folder: Path, evals: Container[str]) -> str | None:
     for path, header, summaries in kept_logs(folder):
         if header.eval.eval_id in evals and header.status != "success":
             error = getattr(header.error, "message", None)
-            why = f"{header.eval.task}: {first_line(error)}" if error else why or ""
+            why = f"{header.eval.task}: {in_words(error)}" if error else why or ""
         is_stopped = header.status in ("started", "cancelled") or not summaries
         if is_stopped and not any(summary.scores for summary in summaries):
             path.unlink()
