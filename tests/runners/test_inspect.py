@@ -375,9 +375,9 @@ class TestChecksBeforeAnythingIsSpent:
         numeric = r"metric of task 'quiz': match\(numeric=true\) in the answers, match in the sour"
         with pytest.raises(RunError, match=numeric):
             run(scores, tmp_path / "run")
-        # Sources that do not record it: the run's own logs do.
+        # Sources that do not record it: the answers so far do.
         plain = replace(scores, items=scores.items.drop(columns=["task_settings", "key_hashes"]))
-        amid = r"match\(numeric=true\) in the task now, match in the logs of this run"
+        amid = r"match\(numeric=true\) in the task now, match in the beginning of this run"
         with pytest.raises(RunError, match=amid):
             edited_amid_a_run(plain, tmp_path / "amid", monkeypatch)
         assert len(asked()) - asked_before == 8  # before the task was edited

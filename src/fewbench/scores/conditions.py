@@ -37,6 +37,8 @@ SHOTS, SAMPLER, GENERATION = "few-shot examples", "few-shot sampler", "generatio
 TEMPLATE = "prompt template"  # compared where the prompts themselves cannot be
 OWN = ("chat template", "examples as turns")
 """Settings that go with a model."""
+AGENT = ("solver", "task argument: ")
+"""Beginnings of the names of settings that make an agent of Inspect another one."""
 SCORING = "scoring "
 PARTS = ("another right answer", "other options")  # how the parts of a key differ
 NAMES = ("the sources", "the answers")
@@ -196,11 +198,13 @@ def compare_conditions(
     names: tuple[str, str] = NAMES,
     *,
     only_scoring: bool = False,
+    other_agents: bool = False,
 ) -> Compared:
     """Compare prompts and scoring of answers with those of the source models, on some items.
 
     What either does not record is not compared, with a note. `names` are those of the two in
-    messages. With `only_scoring`, right answers and scoring are compared alone.
+    messages. With `only_scoring`, right answers and scoring are compared alone. With
+    `other_agents`, and where the source models have several agents, another one is a note.
     """
     taken = list(items)
     if not taken:
@@ -251,7 +255,9 @@ def compare_conditions(
             )
     unlike = [item for check in prompts.values() for item in check.templated]
     unknown = [item for check in prompts.values() for item in check.unknown]
-    others, unscored = _other_settings(theirs, ours, unlike_prompts, foreign, names)
+    others, unscored = _other_settings(
+        theirs, ours, unlike_prompts, foreign, names, other_agents=other_agents
+    )
     keys, keyless = _compare_keys(sources, told, taken, tasks, foreign, names)
     uncompared = {
         "prompts of {} contain the models' own chat templates and are not compared with "
@@ -318,18 +324,19 @@ def passes_of(texts: Iterable[str]) -> str:
     return next(iter(found), "")
 
 
-def disagreements(scores: ItemTable) -> tuple[str, ...]:
+def disagreements(scores: ItemTable, *, but_agents: bool = False) -> tuple[str, ...]:
     """Return how the models of a table were scored, and asked, in different ways.
 
-    Chat templates are the models' own and no difference.
+    Chat templates are the models' own and no difference; with `but_agents`, so are agents.
     """
+    own = (TEMPLATE, *OWN, *(AGENT if but_agents else ()))
     scored = _unequal_items(scores, KEYS, "right answers or options", _has_several_keys)
     asked = _unequal_items(scores, PROMPTS, "prompts", _has_several_prompts)
     if SETTINGS in scores.items:
         by_task = scores.items.drop_duplicates("task").set_index("task")[SETTINGS]
         for task, text in by_task.items():
             for name, values in _parsed(str(text)).items():
-                if len(values) > 1 and name not in (TEMPLATE, *OWN):
+                if len(values) > 1 and not name.startswith(own):
                     ways = scored if name.startswith(SCORING) else asked
                     ways.append(f"{shown(name)} of task {str(task)!r} ({'; '.join(values)})")
     return tuple(
@@ -421,8 +428,11 @@ def _other_settings(
     unlike_prompts: Container[str],
     foreign: Container[str],
     names: tuple[str, str],
+    *,
+    other_agents: bool,
 ) -> tuple[list[str], list[str]]:
-    """Return differences, and notes on how scoring could not be compared."""
+    """Return differences, and notes on other agents and on how scoring could not be compared."""
+    agents: dict[tuple[str, str], list[str]] = defaultdict(list)
     tasks: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     lacking: dict[tuple[str, str], list[str]] = defaultdict(list)  # by task and who
     unlogged: dict[str, list[str]] = defaultdict(list)
@@ -436,7 +446,10 @@ def _other_settings(
                 continue
             if task in foreign:
                 continue
-            if new and old and MORE not in old and not set(new) <= set(old):
+            differ = new and old and MORE not in old and not set(new) <= set(old)
+            if differ and name.startswith(AGENT) and (other_agents or len(old) > 1):
+                agents[shown(name), " and ".join(new)].append(task)
+            elif differ:
                 tasks[name, " and ".join(new), " or ".join(old)].append(task)
             elif name.startswith(SCORING) and bool(new) != bool(old):
                 lacking[task, names[0] if new else names[1]].append(shown(name))
@@ -449,6 +462,10 @@ def _other_settings(
         f"{shown(name)} of task {some(listed)}: {new} in {names[1]}, {old} in {names[0]}"
         for (name, new, old), listed in tasks.items()
     ], [
+        *(
+            f"another agent than in {names[0]}: {name} of task {some(listed)} is {new}"
+            for (name, new), listed in agents.items()
+        ),
         *(
             f"not compared: {unknown} of task {some(listed)}, which {who} do not record"
             for (who, unknown), listed in where.items()
