@@ -29,6 +29,7 @@ from fewbench.decide.standings import Standings
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.scores import Scores
+from fewbench.scores.roles import wrong_type
 from fewbench.uncertainty.bounds import EXACT
 from fewbench.uncertainty.sampling import check_level
 
@@ -197,10 +198,7 @@ def _operands(
         elif isinstance(given, tuple):
             targets.append(given)
         else:
-            raise EvaluationError(
-                f"rank takes evaluations or scores, not {type(given).__name__}",
-                hint="name source models to rank with evaluations: rank(evaluation, models=[...])",
-            )
+            raise wrong_type(given, "evaluations or Scores")
     if not evaluations or len(targets) + len(models) < 2:
         raise EvaluationError(
             f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",

@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fewbench._blocks import by_columns
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
-from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._types import ArrayLike, BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
 from fewbench.evaluation.journal import Drawn, DrawnPhase, Led, Told
 from fewbench.methods import Answers, Record

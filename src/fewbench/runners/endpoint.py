@@ -30,6 +30,7 @@ from fewbench.runners.questions import Question
 from fewbench.runners.result import RunResult
 from fewbench.runners.servers import check_address, check_server, refusing_empty_replies
 from fewbench.scores import Benchmark, Scores
+from fewbench.scores.benchmark import OWN_ID
 from fewbench.scores.roles import as_sources
 from fewbench.scores.table import KEYS, NO_TASK
 

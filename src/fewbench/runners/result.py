@@ -290,7 +290,8 @@ class RunResult(Shown, Frozen):
         head += [("Tokens", True), ("In full", True), ("Tokens saved", True)] if tokens else []
         rows, lines, reasons = [], [], []
         for name, of_target in self.targets.items():
-            whys = {of_target.own_ids.get(item, item): why for item, why in of_target.failed.items()}
+            own_ids = of_target.own_ids
+            whys = {own_ids.get(item, item): why for item, why in of_target.failed.items()}
             reasons += [[name, item, why] for item, why in whys.items()]
             if whys:
                 failed = f"{counted(len(whys), 'item')} failed and skipped: {some(whys)}"

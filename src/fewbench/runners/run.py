@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fewbench._names import counted, some
 from fewbench._text import masked, plain
+from fewbench._types import ArrayLike
 from fewbench.errors import AnswersError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Ran

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fewbench._blocks import is_large
 from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import AnyArray, ArrayLike, FloatArray, IntArray
 from fewbench.errors import Mistakes, RepeatedError, ScoresError
 from fewbench.scores.cell_words import CellReader, CellWords
 from fewbench.scores.cells import Cells, compact, frozen
@@ -343,7 +343,7 @@ def from_arrays(
     tasks: Sequence[str] | None = None,
     dates: Sequence[str] | None = None,
     families: Sequence[str] | None = None,
-    probabilities: NDArray[Any] | OptionProbabilities | None = None,
+    probabilities: AnyArray | OptionProbabilities | None = None,
     n_options: ArrayLike | None = None,
     scale: Scale | None = None,
 ) -> Scores:
