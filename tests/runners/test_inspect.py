@@ -95,7 +95,7 @@ def run(scores, folder, *arguments, task="quiz", model="scripted/new-9", **setti
 
     given = {"method": "auto" if scores is None else ADAPTIVE, "stop": 8} | settings
     arguments = [f"{QUIZ}@{task}", "--model", model, *arguments]
-    return run_inspect(arguments, scores, folder=folder, quiet=True, **given)
+    return run_inspect(scores, arguments=arguments, folder=folder, quiet=True, **given)
 
 
 def logs_of(folder):
@@ -294,7 +294,7 @@ class TestWhatRuns:
         for metric, what in ((None, "do not say which metric"), ("match", "no 'match'")):
             with pytest.raises(RunError, match=f"{what}; its scorers give 'parts.right', 'par"):
                 run_inspect(
-                    arguments, plain, "random", 8, folder=tmp_path / "m", metric=metric, quiet=True
+                    plain, "random", 8, arguments, folder=tmp_path / "m", metric=metric, quiet=True
                 )
 
     def test_option_probabilities_for_methods_that_compare_them(self, tmp_path, quiz):

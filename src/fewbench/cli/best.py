@@ -211,9 +211,10 @@ def _inspect(
 
     if not any(word.startswith("-") for more in targets.values() for word in more):
         models = [more[0] if more else name for name, more in targets.items()]
-        return partial(run_inspect, [*arguments, "--model", ",".join(models)], quiet=quiet)
+        words = [*arguments, "--model", ",".join(models)]
+        return partial(run_inspect, arguments=words, quiet=quiet)
     own = {
         name: ["--model", *more] if len(more) == 1 and not more[0].startswith("-") else more
         for name, more in targets.items()
     }
-    return partial(run_inspect, arguments, own=own, quiet=quiet)
+    return partial(run_inspect, arguments=arguments, own=own, quiet=quiet)

@@ -114,7 +114,7 @@ def run_endpoint(
 
     settings |= {"make_tasks": make_tasks, "metric": metrics}
     with refusing_empty_replies():
-        return run_inspect(words, scores, method, stop, **settings)
+        return run_inspect(scores, method, stop, words, **settings)
 
 
 def question_tasks(

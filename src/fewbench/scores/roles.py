@@ -55,10 +55,7 @@ def wrong_type(given: object, wanted: str) -> WrongTypeError:
     }
     how["list"] = how["ndarray"]
     usual = "fewbench.load_scores(path), or fewbench.read_items(path) for items alone"
-    article = "an" if name[0].lower() in "aeiou" else "a"
-    return WrongTypeError(
-        f"the scores are {article} {name}, not {wanted}", hint=f"use {how.get(name, usual)}"
-    )
+    return WrongTypeError(f"{name} in place of {wanted}", hint=f"use {how.get(name, usual)}")
 
 
 def source_models(scores: Scores) -> tuple[Scores, tuple[str, ...]]:

@@ -194,10 +194,10 @@ def result(task: Any) -> RunResult:
 
 
 def run_inspect(
-    arguments: Sequence[str],
     scores: Scores | Benchmark | None,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
+    arguments: Sequence[str] = (),
     *,
     folder: str | Path,
     targets: Sequence[str] | None = None,
@@ -215,12 +215,12 @@ def run_inspect(
 
     Parameters
     ----------
-    arguments : sequence of str
-        Arguments of `inspect eval`: tasks, `--model`, …
     scores, method, stop
         As for `estimated`.
+    arguments : sequence of str
+        Arguments of `inspect eval`, such as `["task.py", "--model", "openai/gpt-4o"]`.
     folder : path
-        Folder of the evaluation; logs are in its folder `logs`.
+        Folder of the evaluation; logs are in its folder `logs`. Repeat the call to resume.
     targets : sequence of str, optional
         Names of the models of `--model`, in their order (default: the same).
     own : mapping of target to sequence of str, optional
@@ -233,10 +233,14 @@ def run_inspect(
         How often a sample may fail until its item is skipped.
     quiet : bool
         Whether Inspect shows nothing.
-    on_notes, on_progress, on_end
-        As for `fewbench.runners.driving.run_with`.
+    on_notes, on_end : callable, optional
+        Called with notes for the user before anything is run, and before the final estimates.
+    on_progress : callable, optional
+        As for `fewbench.run`.
     **settings
-        Further arguments of `Run.open`.
+        `items_of`, `batch`, `seed`, `repeats`, `average`, `retry_skipped`, `accept_fractions` and
+        `accept_changes` as for `fewbench.run`; `accept_differences` and `strict` as for
+        `Evaluation.tell_table`.
 
     Raises
     ------
