@@ -280,7 +280,7 @@ def test_what_is_no_scores_is_named(given):
         lambda: fewbench.Evaluation(given, "random", 5),
         lambda: fewbench.select_items(given, "random", budget=5),
     ):
-        with pytest.raises(fewbench.FewbenchError, match="not Scores"):
+        with pytest.raises(fewbench.FewbenchError, match="in place of Scores"):
             call()
 
 

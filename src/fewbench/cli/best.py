@@ -62,7 +62,7 @@ def _best(
     After -- comes what runs the models:
     command   a program as for fewbench run command, whose lines of input name the target
     lm-eval   arguments of lm-eval; a target is a model of --model_args pretrained=NAME
-    inspect   arguments of inspect eval; a target is a name of --model
+    inspect   arguments of inspect eval; a target is a name of --model, or NAME="ARGUMENTS"
 
     Parameters
     ----------

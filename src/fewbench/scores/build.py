@@ -341,7 +341,7 @@ def _check_frame(table: object) -> None:
     if not isinstance(table, pd.DataFrame):
         raise WrongTypeError(
             f"{type(table).__name__} in place of a DataFrame",
-            hint="use fewbench.from_arrays(array, models=[...]): rows are models, columns are items",
+            hint="use fewbench.from_arrays(array, models=[...]): models × items",
         )
 
 
