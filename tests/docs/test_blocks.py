@@ -138,6 +138,7 @@ def folder(kit, tmp_path, monkeypatch) -> Path:
     return tmp_path / "page"
 
 
+@pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")  # of Inspect
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_name)
 def test_blocks_run(page, folder, monkeypatch, capsys):
     names, printed = None, ""

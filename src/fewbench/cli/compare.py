@@ -190,12 +190,12 @@ def _plan(call: Call) -> Plan:
     return result
 
 
-def _scores_or_number(call: Call, typed: Path) -> Scores:
+def _scores_or_number(call: Call, typed: Path) -> Scores | None:
     """Return the scores; of a number those of no models on as many items."""
     text = str(typed)
     if text.isdecimal() and not typed.exists():
         return as_sources(benchmark_of_size(int(text)))
-    return load(typed)
+    return call.scores(typed, items=True)
 
 
 plan = command(
