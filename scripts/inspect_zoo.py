@@ -47,7 +47,7 @@ def main(out: Path) -> None:
     print(scores)
     arguments = [f"{QUIZ}@quiz", f"{QUIZ}@more", "--model", ",".join(TARGETS)]
     found = run_inspect(
-        arguments, scores, "fewbench", 20, folder=out / "run", scores_path=path, quiet=True
+        scores, "fewbench", 20, arguments, folder=out / "run", scores_path=path, quiet=True
     )
     print(found)
     evaluate(TARGETS, out / "full")

@@ -280,7 +280,7 @@ def test_what_is_no_scores_is_named(given):
         lambda: fewbench.Evaluation(given, "random", 5),
         lambda: fewbench.select_items(given, "random", budget=5),
     ):
-        with pytest.raises(fewbench.FewbenchError, match="not Scores"):
+        with pytest.raises(fewbench.FewbenchError, match="in place of Scores"):
             call()
 
 
@@ -336,3 +336,34 @@ def test_types_of_results_are_imported_from_the_top_level():
             if inspect.isclass(kind) and kind.__module__.startswith("fewbench"):
                 public = (fewbench, fewbench.methods)
                 assert any(getattr(one, kind.__name__, None) is kind for one in public), name
+
+
+def test_errors_are_also_those_of_python_and_name_the_call_that_helps():
+    import numpy as np
+    import pandas as pd
+
+    frame = pd.DataFrame(np.eye(3), index=list("abc"), columns=list("xyz"))
+    for call in (fewbench.compare, fewbench.Evaluation, fewbench.rank, fewbench.plan):
+        for given, how in ((frame, "from_wide"), (frame.to_numpy(), "from_arrays")):
+            with pytest.raises(TypeError, match="in place of") as refused:
+                call(given)
+            assert how in refused.value.hint
+    with pytest.raises(TypeError, match="from_arrays"):
+        fewbench.from_wide(frame.to_numpy())
+    with pytest.raises(ValueError, match="did you mean"):
+        fewbench.find_method("randm")
+    with pytest.raises(ValueError, match="not a number of items"):
+        fewbench.Evaluation(fewbench.from_wide(frame), "random", "ten")
+
+
+def test_help_is_free_of_inner_types_and_dir_of_helpers():
+    import pydoc
+
+    from fewbench import datasets, errors, methods
+
+    for module in (fewbench, datasets, errors, methods):
+        assert set(dir(module)) == set(module.__all__)
+        for name in set(module.__all__) - {"__version__"}:
+            text = pydoc.render_doc(getattr(module, name))
+            assert "numpy._typing" not in text, name
+            assert "numpy.dtype[" not in text, name

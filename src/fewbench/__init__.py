@@ -5,7 +5,7 @@ Commands and functions mirror each other:
 - get: `get`, `find_public_files`, `public_sources` · import: `import_results`, `read_items`
 - audit: `audit` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
-  `run_lm_eval` · add: `add`
+  `run_lm_eval`, `run_inspect`, `run_command` · add: `add`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
 - view: `view` · versus: `versus`, `run_versus` · gate: `gate` · rank: `rank` · best: `best` ·
   track: `track`, `add_checkpoint`
@@ -52,7 +52,9 @@ if TYPE_CHECKING:
         public_sources,
     )
     from fewbench.readers import Columns, Reading, import_results, read_items
+    from fewbench.runners.command import run_command
     from fewbench.runners.function import run
+    from fewbench.runners.inspect.runner import run_inspect
     from fewbench.runners.lm_eval.runner import run_lm_eval
     from fewbench.runners.result import RunResult
     from fewbench.scores import (
@@ -125,6 +127,8 @@ __all__ = [
     "read_items",
     "refresh_pack",
     "run",
+    "run_command",
+    "run_inspect",
     "run_lm_eval",
     "run_versus",
     "save_scores",
@@ -163,7 +167,10 @@ _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in 
 _PLACES |= {name: ("evaluation.extending", name) for name in ("Extended", "extend")}
 _PLACES |= {"Scoring": ("evaluation.scoring", "Scoring")}
 _PLACES |= {"run": ("runners.function", "run"), "RunResult": ("runners.result", "RunResult")}
-_PLACES |= {"run_lm_eval": ("runners.lm_eval.runner", "run_lm_eval")}
+_PLACES |= {"run_command": ("runners.command", "run_command")}
+_PLACES |= {
+    f"run_{name}": (f"runners.{name}.runner", f"run_{name}") for name in ("inspect", "lm_eval")
+}
 _PLACES |= {"view": ("evaluation.view", "view"), "write_report": ("show.html", "write_report")}
 
 

@@ -1,19 +1,24 @@
 """The errors that fewbench raises, and the category of its warnings.
 
 FewbenchError
-├── ScoresError           a score table that cannot be used as it stands
+├── ScoresError           a score table that cannot be used as it stands; also a ValueError
 │   ├── ColumnError       a column of scores with values that are not numbers
 │   ├── RangeError        scores outside the stated range
 │   ├── RepeatedError     several scores of a model and item
-│   └── MissingFileError  a file of scores, results or a pack that is not there; also a
+│   ├── MissingFileError  a file of scores, results or a pack that is not there; also a
 │                         ReaderError, a PackError and a FileNotFoundError
+│   └── WrongTypeError    something else in place of scores or of a method; also a MethodError and
+│                         a TypeError
 ├── ReaderError           a file that cannot be read, or not in the requested way
-├── FieldError            an argument of a record, such as a limit of Stop, that does not fit
-├── MethodError           an unknown method, a wrong setting, a budget that does not fit
-├── AnswersError          a target's answers that do not fit the requested items
+├── FieldError            an argument of a record, such as a limit of Stop, that does not fit; also
+│                         a ValueError
+├── MethodError           an unknown method, a wrong setting, a budget that does not fit; also a
+│                         ValueError
+├── AnswersError          a target's answers that do not fit the requested items; also a ValueError
 ├── EvaluationError       an evaluation folder that cannot be opened or continued
 ├── RunError              a run of a model on chosen items that cannot start or resume
-├── StudyError            a comparison that cannot be made (splits, repeats, targets)
+├── StudyError            a comparison that cannot be made (splits, repeats, targets); also a
+│                         ValueError
 ├── TransferError         transferability that cannot be measured, or a measurement not continued
 ├── ModelError            a language model that cannot be reached or cannot do what is required
 ├── PublicError           public results that cannot be fetched, or not as requested
@@ -55,7 +60,12 @@ __all__ = [
     "ScoresError",
     "StudyError",
     "TransferError",
+    "WrongTypeError",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class FewbenchError(Exception):
@@ -114,7 +124,7 @@ def first_line(error: BaseException | str) -> str:
     return masked(lines[0]) if lines else "" if isinstance(error, str) else type(error).__name__
 
 
-class ScoresError(FewbenchError):
+class ScoresError(FewbenchError, ValueError):
     """A score table that cannot be used as it stands."""
 
 
@@ -178,7 +188,7 @@ class Mistakes:
         return whole
 
 
-class FieldError(FewbenchError):
+class FieldError(FewbenchError, ValueError):
     """An argument of a record, such as a limit of `Stop`, that does not fit.
 
     Attributes
@@ -196,11 +206,11 @@ class FieldError(FewbenchError):
         self.field, self.mistake = field, mistake
 
 
-class MethodError(FewbenchError):
+class MethodError(FewbenchError, ValueError):
     """An unknown method, a wrong setting, or a budget that does not fit."""
 
 
-class AnswersError(FewbenchError):
+class AnswersError(FewbenchError, ValueError):
     """A target's answers that do not fit the requested items."""
 
 
@@ -212,7 +222,7 @@ class RunError(FewbenchError):
     """A run of a model on chosen items that cannot start or resume."""
 
 
-class StudyError(FewbenchError):
+class StudyError(FewbenchError, ValueError):
     """A comparison that cannot be made."""
 
 
@@ -243,6 +253,10 @@ class MissingFileError(ScoresError, ReaderError, PackError, FileNotFoundError):
     ...     print(error)
     scores.parquet: no such file
     """
+
+
+class WrongTypeError(ScoresError, MethodError, TypeError):
+    """Something else in place of scores or of a method; a `TypeError`, too."""
 
 
 class ClusterError(FewbenchError):

@@ -254,7 +254,7 @@ def test_an_address_without_a_server_is_refused_before_any_request(cli, tmp_path
 @pytest.mark.parametrize("own", [(), ("--timeout=9", "--max-retries", "0")])
 def test_requests_have_limits_and_those_of_the_user_count(tmp_path, monkeypatch, own):
     asked = []
-    monkeypatch.setattr("fewbench.runners.endpoint.run_inspect", lambda *a, **_: asked.append(a[0]))
+    monkeypatch.setattr("fewbench.runners.endpoint.run_inspect", lambda *a, **_: asked.append(a[3]))
     path = written(tmp_path / "items.jsonl", lines_of(["q0", "q1"]))
     run_endpoint(path, [MODEL], None, stop=2, arguments=own, folder=tmp_path / "run")
     (words,) = asked

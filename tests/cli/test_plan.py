@@ -34,7 +34,8 @@ def halves(out):
 
 
 def test_the_first_line_is_the_answer(ok, graded):
-    early, lines = halves(ok("plan", graded, "--error", 0.05, *QUICK))
+    words = ("plan", graded, "--error", 0.05, *QUICK)
+    early, lines = halves(ok(*words))
     assert early[0].startswith("First answer, from a few held-out models: Run ")
     assert lines[0].startswith("Run ")
     assert " items with greedy-ridge: expected error " in lines[0]
@@ -46,18 +47,21 @@ def test_the_first_line_is_the_answer(ok, graded):
         f"Next: fewbench start {graded} --method greedy-ridge --budget {items} -o DIR"
     )
     assert any(line.startswith("Like the source models") for line in lines)
+    assert len(lines) <= 10
+    lines = halves(ok(*words, "--details"))[1]  # from the cache
     assert any(line.startswith("A new model, all ") for line in lines)
     assert any(line.startswith("Source models  ") for line in lines)
 
 
 def test_costs_are_in_the_unit_of_their_column(ok, graded):
-    out = ok("plan", graded, "--budget", 20, "--costs", "tokens", *QUICK)
+    words = ("plan", graded, "--budget", 20, "--details", *QUICK)
+    out = ok(*words, "--costs", "tokens")
     assert re.search(r"\nCost +Tokens  Cost of a full run\n", out)
     assert re.search(r"\nA new model, all 120 items +6,000 +100\.0%\n", out)
     assert re.search(r"\nA new model, 20 items with greedy-ridge +[\d,]+ +\d+\.\d%\n", out)
     assert re.search(r"\nThe 60 source models, if you run them +360,000 +–\n", out)
     assert "Running the source models pays after" in " ".join(out.split())
-    priced = ok("plan", graded, "--budget", 20, "--price", 0.5, *QUICK)
+    priced = ok(*words, "--price", 0.5)
     assert re.search(r"\nA new model, all 120 items +60 +100\.0%\n", priced)
     assert re.search(r"\nA new model, 20 items with greedy-ridge +10 +16\.7%\n", priced)
     assert "The price is 0.5 for a unit of the costs (items)." in priced
@@ -133,7 +137,20 @@ def test_a_table_that_supports_only_random_sampling(ok, tmp_path):
     table = simulate(40, 200, seed=0)
     answers = rng.random((40, 200)) < rng.uniform(0.1, 0.9, 40)[:, None]
     path = save_scores(replace(table, values=answers.astype(float)), tmp_path / "s.parquet")
-    lines = halves(ok("plan", path, "--error", 0.04, *QUICK))[1]
+    lines = halves(ok("plan", path, "--error", 0.04, "--details", *QUICK))[1]
     assert " items with random: " in lines[0]
     assert lines[1].startswith("Use random sampling: no method is significantly better")
     assert "support nothing better than random sampling" in " ".join(lines)
+
+
+def test_two_models_without_source_models(ok):
+    """80% of pairs at 90%: 6.18 times the variance of a pair's difference, over its square."""
+    made = json.loads(ok("plan", 500, "--difference", 0.1, "--json"))
+    assert [(row["share"], row["items"]) for row in made["apart"]] == [
+        (0.2, 118),
+        (0.3, 180),
+        (0.5, 303),
+    ]
+    assert "Run 118 items of 500, the same with both models" in ok("plan", 500, "--difference", 0.1)
+    assert "All 60 items are too few" in ok("plan", 60, "--difference", 0.1)
+    assert "half width 5.0 pp" in ok("plan", 500, "--half-width", 0.05)

@@ -33,7 +33,7 @@ def test_a_program_with_progress_result_and_another_go(cli, scores, ok, monkeypa
     assert said.code == 0, said.err
     assert "Estimated from 39 of 40 items" in said.out
     assert " 9.75       10        0.25\n" in said.out  # cost, in full, saved
-    assert "1 item failed and skipped: 'item-7'; 'item-7': no picture" in said.out
+    assert "1 item failed and skipped: 'item-7'. Its error: no picture" in said.out
     assert "result: run/result.json" in said.err
     assert "running command: python: " in said.err
     assert " of 40 items" in said.err

@@ -9,7 +9,8 @@
 - Checked means: the command and its options exist, methods can be read, Python compiles. Scripts
   and make targets that a page names exist.
 
-- A block of `text` in README.md is what the command before it prints.
+- A block of `text` in README.md, and on a page with `<!-- compared -->`, is what the command or the
+  Python block before it prints.
 
 The folder of a page holds scores.parquet (a part of the bundled table), items.csv (its items),
 logs/ (lm-eval's, of two made-up models), results.csv (one model's answers) and answer.py (the
@@ -50,6 +51,7 @@ NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*\Z")
 TO_FILL_IN = re.compile(
     r"(?<![\w$.-])(DATASET|DIR|FILE|FOLDER|ID|LOGS|METHOD|NAME|ORG|PACKS|URL|X)(?!\w)|…"
 )
+COMPARED = "<!-- compared -->"
 SHELL = {"", "sh", "bash", "console"}
 ENDS = {"gate": {0, 1, 3}}  # exit codes that say something of the model
 MODEL = "ridge-edges/13"
@@ -136,9 +138,11 @@ def folder(kit, tmp_path, monkeypatch) -> Path:
     return tmp_path / "page"
 
 
+@pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")  # of Inspect
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_name)
 def test_blocks_run(page, folder, monkeypatch, capsys):
     names, printed = None, ""
+    is_compared = page == README or COMPARED in page.read_text(encoding="utf-8")
     if page == README:
         write_example(folder)
     for block in blocks_of(page):
@@ -156,11 +160,12 @@ def test_blocks_run(page, folder, monkeypatch, capsys):
                 exec(compile(block.text, block.place, "exec"), names)
             except Exception as error:
                 pytest.fail(f"{block.place}: {type(error).__name__}: {error}")
+            printed = capsys.readouterr().out
         elif block.language in SHELL and not _is_checked_only(page):
             for line in block.commands():
                 if line.startswith("fewbench ") and not TO_FILL_IN.search(uncommented(line)):
                     printed = _run(line, block.place, monkeypatch, capsys)
-        elif block.language == "text" and page == README:
+        elif block.language == "text" and is_compared:
             same = same_printed(block.text, printed)
             assert same, f"{block.place}: the command prints another text:\n{printed}"
 

@@ -86,7 +86,8 @@ def test_models_of_inspect_wait_for_each_other_in_one_eval(tmp_path):
 
     loaded(QUIZ)  # it registers the scripted model
     names = ["scripted/good-18", "scripted/near-16", "scripted/bad-0"]
-    run = partial(run_inspect, [f"{QUIZ}@quiz", "--model", ",".join(names)], quiet=True)
+    words = [f"{QUIZ}@quiz", "--model", ",".join(names)]
+    run = partial(run_inspect, arguments=words, quiet=True)
     first = run_best(run, None, search(names, answers=30), folder=tmp_path / "run")
     assert first.answers <= 30
     found = run_best(run, None, search(names, answers=60), folder=tmp_path / "run")

@@ -95,7 +95,7 @@ def run(scores, folder, *arguments, task="quiz", model="scripted/new-9", **setti
 
     given = {"method": "auto" if scores is None else ADAPTIVE, "stop": 8} | settings
     arguments = [f"{QUIZ}@{task}", "--model", model, *arguments]
-    return run_inspect(arguments, scores, folder=folder, quiet=True, **given)
+    return run_inspect(scores, arguments=arguments, folder=folder, quiet=True, **given)
 
 
 def logs_of(folder):
@@ -294,7 +294,7 @@ class TestWhatRuns:
         for metric, what in ((None, "do not say which metric"), ("match", "no 'match'")):
             with pytest.raises(RunError, match=f"{what}; its scorers give 'parts.right', 'par"):
                 run_inspect(
-                    arguments, plain, "random", 8, folder=tmp_path / "m", metric=metric, quiet=True
+                    plain, "random", 8, arguments, folder=tmp_path / "m", metric=metric, quiet=True
                 )
 
     def test_option_probabilities_for_methods_that_compare_them(self, tmp_path, quiz):
@@ -375,9 +375,9 @@ class TestChecksBeforeAnythingIsSpent:
         numeric = r"metric of task 'quiz': match\(numeric=true\) in the answers, match in the sour"
         with pytest.raises(RunError, match=numeric):
             run(scores, tmp_path / "run")
-        # Sources that do not record it: the run's own logs do.
+        # Sources that do not record it: the answers so far do.
         plain = replace(scores, items=scores.items.drop(columns=["task_settings", "key_hashes"]))
-        amid = r"match\(numeric=true\) in the task now, match in the logs of this run"
+        amid = r"match\(numeric=true\) in the task now, match in the beginning of this run"
         with pytest.raises(RunError, match=amid):
             edited_amid_a_run(plain, tmp_path / "amid", monkeypatch)
         assert len(asked()) - asked_before == 8  # before the task was edited
@@ -452,7 +452,7 @@ class TestFaults:
         # The user's own policy counts: the first error ends the eval.
         own = run(scores, tmp_path / "own", "--fail-on-error", "1", method="random", tries=1)
         assert own.is_failed
-        assert own.stopped == "Inspect: quiz: RuntimeError('the service is down')"
+        assert own.stopped == "Inspect: quiz: RuntimeError: the service is down"
 
     def test_a_model_that_always_fails_ends_the_run(self, scores, tmp_path, monkeypatch):
         monkeypatch.setenv("DIE", "1")

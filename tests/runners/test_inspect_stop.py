@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from fewbench.evaluation import Evaluation
+from fewbench.evaluation import Evaluation, Stop
 
 pytestmark = [
     pytest.mark.skipif(not importlib.util.find_spec("inspect_ai"), reason="needs inspect-ai"),
@@ -60,9 +60,9 @@ def shuffled():
 
 
 def test_a_task_ends_when_its_interval_is_narrow(tmp_path):
-    from fewbench.inspect import Stop
+    from fewbench.inspect import EarlyStopping
 
-    stop = Stop(0.14, group="group", folder=tmp_path / "run")
+    stop = EarlyStopping(0.14, group="group", folder=tmp_path / "run")
     log = evaluate(tmp_path, stop, max_samples=25)
     assert log.status == "success", log.error
     found = log.results.early_stopping.metadata
@@ -83,9 +83,9 @@ def test_a_task_ends_when_its_interval_is_narrow(tmp_path):
 
 
 def test_epochs_and_failed_samples(tmp_path):
-    from fewbench.inspect import Stop
+    from fewbench.inspect import EarlyStopping
 
-    stop = Stop(0.01, items=20)
+    stop = EarlyStopping(Stop(half_width=0.01, items=20))
     order = shuffled()
     fails = order[3], order[19]
     log = evaluate(tmp_path, stop, epochs=2, fails=fails, fail_on_error=False, max_samples=100)
@@ -106,9 +106,9 @@ def test_epochs_and_failed_samples(tmp_path):
     ],
 )
 def test_what_cannot_be_estimated_is_an_error(stop, settings, message, tmp_path):
-    from fewbench.inspect import Stop
+    from fewbench.inspect import EarlyStopping
 
-    log = evaluate(tmp_path, Stop(0.1, **stop), **settings)
+    log = evaluate(tmp_path, EarlyStopping(0.1, **stop), **settings)
     assert log.status == "error"
     assert message in log.error.message
     assert not log.samples

@@ -14,6 +14,7 @@ from fewbench.evaluation.auto import choose_method
 from fewbench.methods import find_method
 from fewbench.methods.adaptive.fewbench import FewbenchSession
 from fewbench.scores import Scale, from_arrays
+from fewbench.show.page import as_text
 from fewbench.study import SplitSettings, make_split
 from fewbench.study.backtest import NEAR, Backtest
 from fewbench.study.cell import Cell, run_cell
@@ -261,7 +262,7 @@ def test_costs_are_those_of_the_chosen_items_and_pay_after_enough_models():
     doubled = plan(TABLE, budget=20, costs={k: 2 * v for k, v in cheap.items()}, **QUICK)
     assert doubled.forecasts[0].cost == 40
     assert doubled.forecasts[0].breakeven == made.breakeven
-    assert "pays after 72 new models" in " ".join(str(doubled).split())
+    assert "pays after 72 new models" in " ".join(as_text(doubled.page(), "cost").split())
     with pytest.raises(FewbenchError, match="is not a price"):
         plan(TABLE, budget=20, price=0.0)
     prices = np.where(np.arange(120) < 60, 1.0, 9.0)
@@ -279,7 +280,7 @@ def test_a_cost_buys_as_many_items_as_it_does_at_their_mean_cost():
     (forecast,) = made.forecasts
     assert forecast.items == int(75 / prices.mean())
     assert abs(forecast.cost - forecast.items * prices.mean()) < 12  # a sample, as models are few
-    text = " ".join(str(made).split())
+    text = " ".join(as_text(made.page(), "cost").split())
     assert "Cost $ Cost of a full run" in text
     assert f"{forecast.items} items with fewbench is the mean over the held-out models" in text
     assert "--cost '75 $' -o DIR" in text
@@ -348,6 +349,7 @@ def test_the_first_plan_of_a_large_table_takes_less_than_half_a_minute():
     assert time.process_time() - started < 30
     (like,) = seen.value.args[0].forecasts
     assert like.items < like.random_items
+    assert seen.value.args[0].answer.startswith(f"Run {like.items} items with {like.method}")
 
 
 def test_a_method_that_fails_everywhere_leaves_the_others():

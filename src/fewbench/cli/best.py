@@ -64,7 +64,7 @@ def _best(
     After -- comes what runs the models:
     command   a program as for fewbench run command, whose lines of input name the target
     lm-eval   arguments of lm-eval; a target is a model of --model_args pretrained=NAME
-    inspect   arguments of inspect eval; a target is a name of --model
+    inspect   arguments of inspect eval; a target is a name of --model, or NAME="ARGUMENTS"
 
     Parameters
     ----------
@@ -226,14 +226,15 @@ def _of_lm_eval(arguments: Sequence[str], name: str, more: Sequence[str]) -> lis
 def _inspect(
     targets: dict[str, list[str]], arguments: Sequence[str], *, quiet: bool
 ) -> "Callable[..., RunResult]":
-    """Return what runs the models of Inspect."""
+    """Return what runs the targets in Inspect: models in one eval, or arguments in evals each."""
     from fewbench.runners.inspect.runner import run_inspect
 
-    if several := next((name for name, more in targets.items() if len(more) > 1), None):
-        raise RunError(
-            f"{several}: targets of Inspect differ in their model alone",
-            hint="write NAME=MODEL, or use a program (--runner command)",
-        )
-    models = [more[0] if more else name for name, more in targets.items()]
-    words = [*arguments, "--model", ",".join(models)]
-    return partial(run_inspect, words, quiet=quiet)
+    if not any(word.startswith("-") for more in targets.values() for word in more):
+        models = [more[0] if more else name for name, more in targets.items()]
+        words = [*arguments, "--model", ",".join(models)]
+        return partial(run_inspect, arguments=words, quiet=quiet)
+    own = {
+        name: ["--model", *more] if len(more) == 1 and not more[0].startswith("-") else more
+        for name, more in targets.items()
+    }
+    return partial(run_inspect, arguments=arguments, own=own, quiet=quiet)

@@ -13,9 +13,12 @@ from fewbench.cli.commands import Call, command
 from fewbench.cli.options import load, say_shares
 from fewbench.cli.outputs import check_outputs, write
 from fewbench.errors import StudyError
+from fewbench.scores import Scores
+from fewbench.scores.roles import as_sources
 from fewbench.study import Comparison, Plan, SearchStudy, SplitSettings, compare_best
 from fewbench.study import compare as run_study
 from fewbench.study import plan as make_plan
+from fewbench.study.plan import benchmark_of_size
 from fewbench.study.splits import EXTRAPOLATE
 
 GAP = 0.2  # DISCO's: targets from the best 30%, sources from the worst 50%
@@ -171,6 +174,11 @@ group          whole families (or another column, --group-by) are targets
 )
 
 
+def _source(typed: Path) -> str:
+    """Return the file of scores, or nothing for a number of items."""
+    return "" if str(typed).isdecimal() and not typed.exists() else str(typed)
+
+
 def _plan(call: Call) -> Plan:
     """Also print a first answer."""
 
@@ -182,13 +190,25 @@ def _plan(call: Call) -> Plan:
     return result
 
 
+def _scores_or_number(call: Call, typed: Path) -> Scores | None:
+    """Return the scores; of a number those of no models on as many items."""
+    text = str(typed)
+    if text.isdecimal() and not typed.exists():
+        return as_sources(benchmark_of_size(int(text)))
+    return call.scores(typed, items=True)
+
+
 plan = command(
     make_plan,
+    details=True,
+    read={"scores": (Path, _scores_or_number, "")},
     work="backtesting",
     hidden=["on_first"],
     around=_plan,
-    page=lambda plan_made, options: plan_made.page(str(options["scores"])),
+    page=lambda plan_made, options: plan_made.page(_source(options["scores"])),
     examples="""
+fewbench plan 500 --half-width 0.05       a benchmark of 500 items, no other models
+fewbench plan 500 --difference 0.1        items for a comparison of two models
 fewbench plan scores.parquet --error 0.02
 fewbench plan scores.parquet --half-width 0.03 --expect stronger
 fewbench plan scores.parquet --budget 100 --report plan.html

@@ -155,7 +155,8 @@ def inspect(
     from fewbench.runners.inspect.runner import run_inspect
 
     quiet = options.as_json
-    run_and_print(partial(run_inspect, arguments, metric=metric, quiet=quiet), options, "inspect")
+    ask = partial(run_inspect, arguments=arguments, metric=metric, quiet=quiet)
+    run_and_print(ask, options, "inspect")
 
 
 @run_command(run, "endpoint", "accept_fractions")

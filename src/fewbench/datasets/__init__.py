@@ -11,3 +11,7 @@ __all__ = [
     "write_example",
     "zoo_file",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

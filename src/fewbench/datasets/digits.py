@@ -11,9 +11,8 @@ from functools import cache
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fewbench._types import FloatArray
+from fewbench._types import FloatArray, IntArray
 
 TASKS = ("clean", "noisy", "rotated", "shifted", "occluded")
 ITEMS_PER_TASK = 200
@@ -44,7 +43,7 @@ class DigitImages:
     item_ids: tuple[str, ...]
     tasks: tuple[str, ...]
     images: FloatArray
-    gold: NDArray[np.int64]
+    gold: IntArray
 
 
 @cache
@@ -67,7 +66,7 @@ def benchmark() -> DigitImages:
     return DigitImages(item_ids, tasks, images, labels[: len(tasks)])
 
 
-def training_images() -> tuple[FloatArray, NDArray[np.int64]]:
+def training_images() -> tuple[FloatArray, IntArray]:
     """Return the 797 clean images (797, 64) that are not items, and their digits; read-only."""
     images, labels = _shuffled_digits()
     held_out = ITEMS_PER_TASK * len(TASKS)
@@ -75,7 +74,7 @@ def training_images() -> tuple[FloatArray, NDArray[np.int64]]:
 
 
 @cache
-def _shuffled_digits() -> tuple[FloatArray, NDArray[np.int64]]:
+def _shuffled_digits() -> tuple[FloatArray, IntArray]:
     from sklearn.datasets import load_digits  # slow to import
 
     images, labels = load_digits(return_X_y=True)

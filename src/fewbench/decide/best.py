@@ -155,6 +155,11 @@ class BestPlanner:
                 planned[name] = [str(item) for item in scores.item_ids[items]]
         return planned
 
+    @property
+    def limits_cost(self) -> bool:
+        """Whether there is a limit on the cost of all targets together."""
+        return self.search.cost is not None
+
     def look(self, evaluation: Evaluation) -> Prospect:
         """Return what is known now."""
         search, record, scores = self.search, evaluation.record, evaluation.scores
@@ -486,11 +491,6 @@ def best(
         batch=batch,
         seed=seed,
     )
-    if cost is not None and COST not in table.items and "cost" not in runner.reports:
-        raise RunError(
-            "the limit on cost cannot be kept: no cost is reported",
-            hint="limit the number of answers (budget=), or add a column cost to the items",
-        )
     from fewbench._progress import status_line
 
     shown = (

@@ -29,6 +29,7 @@ from fewbench.decide.standings import Standings
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.scores import Scores
+from fewbench.scores.roles import wrong_type
 from fewbench.uncertainty.bounds import EXACT
 from fewbench.uncertainty.contrast import ONE_SIGMA
 from fewbench.uncertainty.intervals import Uncertainty
@@ -164,6 +165,7 @@ def rank(
         tasks=by_task,
         next_targets=next_targets,
         next_items=more,
+        own_ids=scores.own_ids({item for items in more.values() for item in items}),
         pairing=pairing(sides),
         is_limited=any(side.is_limited for side in sides if side.name in next_targets),
         sequential=sequential,
@@ -199,10 +201,7 @@ def _operands(
         elif isinstance(given, tuple):
             targets.append(given)
         else:
-            raise EvaluationError(
-                f"rank takes evaluations or scores, not {type(given).__name__}",
-                hint="name source models to rank with evaluations: rank(evaluation, models=[...])",
-            )
+            raise wrong_type(given, "evaluations or Scores")
     if not evaluations or len(targets) + len(models) < 2:
         raise EvaluationError(
             f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",

@@ -155,6 +155,8 @@ class Ranking(Shown, Frozen):
     next_items : dict of str to tuple of str
         The items that each target runs next to settle the best `top`, the most informative first.
         Given if `next_items` says how many. Targets that need none are left out.
+    own_ids : dict of str to str
+        The ids that these items have as samples of Inspect.
     pairing : Pairing or None
         How to run targets on the same items if some share few.
     is_limited : bool
@@ -180,6 +182,7 @@ class Ranking(Shown, Frozen):
     tasks: tuple[TaskRanking, ...] = ()
     next_targets: tuple[str, ...] = ()
     next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    own_ids: dict[str, str] = Field(default_factory=dict)
     pairing: Pairing | None = None
     is_limited: bool = False
     sequential: bool = False
@@ -228,8 +231,12 @@ class Ranking(Shown, Frozen):
             sections.append(
                 history_section(self.history, unit, self.level, fixed_items=self.fixed_items)
             )
-        items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
-                 for name, chosen in self.next_items.items()}  # fmt: skip
+        items = {
+            f"{name}, {counted(len(chosen), 'item')}": ", ".join(
+                self.own_ids.get(item, item) for item in chosen
+            )
+            for name, chosen in self.next_items.items()
+        }
         sections += [Section("next", "Next items", facts=items)] if items else []
         targets = " and ".join(self.next_targets)
         how = "repeat the command with --next-items NUMBER --ask"

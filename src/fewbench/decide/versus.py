@@ -161,6 +161,8 @@ def _result(
         edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
         distance = difference.difference - edge
         to_decide = items_to_decide(difference, (first, other), level, distance, scores.n_items)
+    more = _next_items(open_, to_decide.items_needed, wanted, scores)
+    deciding = _deciding(common, of_a, of_b, scores)
     (score_a, score_b), (a, b) = joint.estimates().tolist(), labels(first, other)
     random, warnings = random_pairs(joint, level), []
     half, paired = difference.wider * difference.half_of_items(level), difference.paired
@@ -197,10 +199,11 @@ def _result(
         items_common=len(common),
         items_total=scores.n_items,
         random=random,
-        next_items=_next_items(open_, to_decide.items_needed, wanted, scores),
+        next_items=more,
         tasks=_tasks(joint, level, adjust),
         adjust=adjust,
-        deciding=_deciding(common, of_a, of_b, scores),
+        deciding=deciding,
+        own_ids=scores.own_ids({*more, *(each.item for each in deciding)}),
         pairing=pairing((first, other)),
         is_limited=any(side.is_limited for side in open_),
         repeats=_noise(first, other, scores, level),

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
@@ -121,6 +121,8 @@ class Versus(Shown, Frozen):
         level of the verdicts are false, on average).
     deciding : tuple of ItemDifference
         Items that both answered, with different scores.
+    own_ids : dict of str to str
+        The ids that these items and the next ones have as samples of Inspect.
     pairing : Pairing or None
         How to run both on the same items if they share few.
     is_limited : bool
@@ -164,6 +166,7 @@ class Versus(Shown, Frozen):
     tasks: tuple[TaskDifference, ...] = ()
     adjust: Adjust = "holm"
     deciding: tuple[ItemDifference, ...] = ()
+    own_ids: dict[str, str] = Field(default_factory=dict)
     pairing: Pairing | None = None
     is_limited: bool = False
     repeats: RunNoise | None = None
@@ -245,7 +248,8 @@ class Versus(Shown, Frozen):
         if self.deciding:
             head = [("Item", False), (self.a, True), (self.b, True), ("Task", False)]
             rows = [
-                [item.item, f"{item.a:.4g}", f"{item.b:.4g}", item.task] for item in self.deciding
+                [self._named(item.item), f"{item.a:.4g}", f"{item.b:.4g}", item.task]
+                for item in self.deciding
             ]
             of_items = Table("Items that differ", head, rows, "an item or task")
             note = "Items that both answered with different scores."
@@ -253,7 +257,7 @@ class Versus(Shown, Frozen):
                 Section("items", "Items that differ", [note], tables=[of_items], detail=True)
             )
         if self.next_items:
-            listed = [", ".join(self.next_items)]
+            listed = [", ".join(map(self._named, self.next_items))]
             sections.append(Section("next", self._next_for, lines=listed, detail=True))
         more = []
         if self.verdict == "undecided" and self.items_needed is not None:
@@ -328,11 +332,14 @@ class Versus(Shown, Frozen):
             who = f": {self.a} scores higher on {for_a:,}, {self.b} on {n - for_a:,}" if n else ""
             facts["Items that differ"] = f"{n:,} of {self.items_common:,}{who}"
         if self.next_items:
-            shown = self.next_items[:SHOWN_NEXT]
+            shown = [*map(self._named, self.next_items[:SHOWN_NEXT])]
             more = len(self.next_items) - len(shown)
             text = f" and {more:,} more" if more else ""
             facts[self._next_for] = f"{', '.join(shown)}{text}"
         return facts
+
+    def _named(self, item: str) -> str:
+        return self.own_ids.get(item, item)
 
     @property
     def _next_for(self) -> str:

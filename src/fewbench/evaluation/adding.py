@@ -271,7 +271,7 @@ def _with_run(
         answered = Scores(
             row[:, table.positions(items)], pd.DataFrame(index=[name]), metadata.join(conditions)
         )
-        compared = compare_conditions(table, answered, items, SIDES)
+        compared = compare_conditions(table, answered, items, SIDES, other_agents=True)
         differences += [*compared.differences, *compared.doubts]
         if differences and not accept_differences:
             raise EvaluationError(

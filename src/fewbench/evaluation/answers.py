@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fewbench._blocks import by_columns
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
-from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._types import ArrayLike, BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
 from fewbench.methods import Answers, Record
 from fewbench.scores import Scale, Scores
@@ -19,6 +18,7 @@ from fewbench.scores.conditions import (
     Compared,
     asked_elsewhere,
     compare_conditions,
+    compare_targets,
     is_recorded,
 )
 from fewbench.scores.probabilities import SUM_TOLERANCE
@@ -282,7 +282,8 @@ class AnswerBook:
         for name, row in matched.items():
             answers = self.from_table(table, row, name)
             used |= dict.fromkeys(self.sources.item_ids[answers.items].tolist())
-        compared = compare_conditions(self.sources, table, self._known_to_sources(used))
+        compare = compare_conditions if self.sources.n_models else compare_targets
+        compared = compare(self.sources, table, self._known_to_sources(used))
         compared = replace(compared, differences=(*compared.differences, *self._tasks(table, used)))
         if compared.differences and not accept_differences:
             whose = "the source models" if self.sources.n_models else "the benchmark"
@@ -292,9 +293,7 @@ class AnswerBook:
                 hint=f"run the items like {whose}, or pass --accept-differences to use "
                 "these answers anyway (in Python accept_differences=True)",
             )
-        if not self.sources.n_models:  # no earlier answers
-            return replace(compared, doubts=(), notes=(), uncompared={})
-        if is_recorded(table) and not is_recorded(self.sources):
+        if self.sources.n_models and is_recorded(table) and not is_recorded(self.sources):
             harness = str(next(iter(table.items.get("harness", [""]))))
             doubts = asked_elsewhere(self.sources, harness)
             return replace(compared, doubts=doubts, notes=())

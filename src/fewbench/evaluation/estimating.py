@@ -99,7 +99,7 @@ class Estimating:
 
     @cached_property
     def _mixed_sources(self) -> tuple[str, ...]:
-        return disagreements(self._choosing.scores)
+        return disagreements(self._choosing.scores, but_agents=True)
 
     def estimates(self, level: float, names: list[str]) -> Estimates:
         """Return the estimates of targets with answers, with every warning on them."""

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fewbench._lazy import pandas as pd
-from fewbench._types import IntArray
+from fewbench._types import ArrayLike, IntArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models

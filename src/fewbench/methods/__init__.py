@@ -43,6 +43,11 @@ __all__ = [
     "function_method",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # The catalogue imports every method; recording the answers of a running evaluation needs none.
 
 PLACES = {

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from fewbench._names import did_you_mean
 from fewbench._plugins import Added, Registry, added
-from fewbench.errors import MethodError
+from fewbench.errors import MethodError, WrongTypeError
 from fewbench.methods.adaptive.fewbench import Fewbench
 from fewbench.methods.base import AUTO, Method
 from fewbench.methods.parts import WHOLE, MethodSet, added_parts, combine, is_own, stage_of
@@ -287,9 +287,9 @@ def find_method(text: str) -> Method:
     'jsd(models=50)+signature+pca+ridge(alpha=1.0)'
     """
     if not isinstance(text, str):
-        raise MethodError(
+        raise WrongTypeError(
             f"a method is named by a text here, not by {type(text).__name__}",
-            hint="only Evaluation, select_items and compare take your own methods",
+            hint="only Evaluation, run, select_items and compare take your own methods",
         )
     name = text.strip()
     if not re.search(r"[+(]", name) and name in CATALOGUE:

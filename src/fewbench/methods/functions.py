@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import ArrayLike, FloatArray, IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.prediction.completed import task_lines

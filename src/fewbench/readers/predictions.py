@@ -13,18 +13,13 @@ from fewbench._names import counted
 from fewbench.errors import ReaderError
 from fewbench.readers.frames import Columns, load_table, table_columns
 from fewbench.readers.files import table_suffix
-from fewbench.readers.table_hints import USUAL
+from fewbench.readers.table_hints import TARGETS, USUAL
 from fewbench.readers.values import BOOLEANS, as_number
 from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import TRUTHS, CellWords
 
 SCORE = "(score)"
 """Column of scores that a table does not have itself."""
-TARGETS = {
-    *("target", "targets", "gold", "label", "reference", "expected", "expected_output", "truth"),
-    *("answer", "correct_answer", "ground_truth", "gold_answer", "reference_answer"),
-}
-"""Usual names of columns of right answers."""
 
 
 def compared(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Columns, str]":

@@ -44,6 +44,15 @@ USUAL = {
 """Usual names of columns, which hints propose."""
 
 
+TARGETS = {
+    *("target", "targets", "gold", "label", "reference", "expected", "expected_output", "truth"),
+    *("answer", "correct_answer", "ground_truth", "gold_answer", "reference_answer"),
+}
+"""Usual names of columns of right answers."""
+PREDICTIONS = ("prediction", "pred", "predicted", "output", "response")
+"""Usual names of columns of answers, beside those of right answers."""
+
+
 def systems_in(sources: Sequence[Path], columns: Columns, frame: "pd.DataFrame") -> Iterator[str]:
     """Yield what tells rows of one model and item apart: files, or columns with few values.
 
@@ -114,12 +123,18 @@ def no_columns_named(source: Path, named: Columns) -> ReaderError:
             usual["item"] = name  # one answer for each key
         else:
             usual.setdefault("item" if are_answers and "item" not in usual else "model", name)
+    there = {name.lower(): name for name in columns}
+    answers = next((there[name] for name in PREDICTIONS if name in there), None)
+    right = next((there[name] for name in there if name in TARGETS), None)
+    of_answers = ""
+    if answers and right and usual.get("score", answers) == answers:
+        usual["score"], of_answers = answers, f" --target {quote(right)}"
     model, item, score = (
         f"--{field} {quote(usual.get(field, 'COLUMN'))}" for field in ("model", "item", "score")
     )
     by_file = "; without --model, the model is called as the file is"
     if {"item", "score"} <= {*usual}:
-        options = [item, score, *([model] if "model" in usual else [])]
+        options = [item, score + of_answers, *([model] if "model" in usual else [])]
         hint = " ".join([*options, options_that_keep(columns)]).strip()
         hint += "" if "model" in usual or "*" in score else by_file
     else:

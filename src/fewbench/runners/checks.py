@@ -21,13 +21,20 @@ def check_score(score: float, scores: Scores, what: str) -> None:
 
 
 def check_alike(
-    before: ItemTable, now: ItemTable, items: Iterable[str], names: tuple[str, str], *, accept: bool
+    before: ItemTable,
+    now: ItemTable,
+    items: Iterable[str],
+    names: tuple[str, str],
+    *,
+    accept: bool,
+    only_scoring: bool = False,
 ) -> str:
     """Return differences in prompts or scoring; RunError unless they are accepted.
 
     `names` are those of the two tables in messages.
     """
-    differ = "; ".join(compare_conditions(before, now, items, names).differences)
+    compared = compare_conditions(before, now, items, names, only_scoring=only_scoring)
+    differ = "; ".join(compared.differences)
     if differ and not accept:
         raise RunError(
             f"prompts or scoring would differ from {names[0]}: {differ}",

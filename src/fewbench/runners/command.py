@@ -34,10 +34,13 @@ from fewbench._json import first_mistake, loads
 from fewbench._names import counted
 from fewbench._text import keep_secrets, masked, masked_arguments
 from fewbench.errors import RunError
-from fewbench.runners.driving import INTERRUPTED, Answered, Runner
+from fewbench.evaluation import Stop
+from fewbench.methods import Method
+from fewbench.methods.base import AUTO
+from fewbench.runners.driving import INTERRUPTED, Answered, OnProgress, Runner, run_with
 from fewbench.runners.model_facts import FILES, of_file, of_weights
 from fewbench.runners.result import RunResult
-from fewbench.scores import Scale, Scores
+from fewbench.scores import Benchmark, Scale, Scores
 from fewbench.scores.costs import MOST_COST
 
 PATIENCE = 10.0  # seconds for the program to end after its input has ended
@@ -47,6 +50,63 @@ LOOK = 0.2  # seconds between looks at whether the program has ended
 LONGEST = 1 << 24  # bytes of a line
 SHOWN = 5  # other lines that are shown one by one
 MOST_TOKENS = 10**15  # of an answer: sums and quotients of so many are finite
+
+
+def run_command(
+    scores: Scores | Benchmark | None,
+    method: str | Method = AUTO,
+    stop: Stop | int | None = None,
+    command: Sequence[str] = (),
+    *,
+    timeout: float | None = None,
+    targets: Sequence[str] | None = None,
+    folder: str | Path | None = None,
+    on_progress: OnProgress | None = None,
+    **settings: Any,
+) -> RunResult:
+    """Run a program that reads items as JSON lines and prints answers as JSON lines.
+
+    For each line such as `{"item": "q1", "target": "new", "task": "mmlu", "last": false}` the
+    program prints a line such as `{"item": "q1", "score": 1}`, in any order; `cost` and `tokens`
+    may be added.
+
+    Parameters
+    ----------
+    scores, method, stop
+        As for `fewbench.run`; a number as `stop` is a number of items.
+    command : sequence of str
+        The program and its arguments, such as `["python", "answer.py"]`.
+    timeout : float, optional
+        Seconds without a line after which the program is started again.
+    targets : sequence of str, optional
+        Names of the target models (default: the program's name).
+    folder, on_progress
+        As for `fewbench.run`.
+    **settings
+        `items_of`, `batch`, `seed`, `tries`, `repeats`, `average`, `retry_skipped`,
+        `accept_fractions` and `accept_changes`, as for `fewbench.run`.
+
+    Raises
+    ------
+    RunError
+        If the program cannot be started, or as for `fewbench.run`.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from fewbench.testing import simulate
+    >>> line = "json.dumps({'item': json.loads(line)['item'], 'score': 1})"
+    >>> program = f"import json, sys; [print({line}) for line in sys.stdin]"
+    >>> benchmark = simulate(20, 60, seed=1).benchmark
+    >>> found = run_command(benchmark, stop=8, command=[sys.executable, "-c", program])
+    >>> [target.items_run for target in found.targets.values()]
+    [8]
+    """
+    runner = CommandRunner(command, timeout=timeout)
+    return run_with(
+        runner, scores, method, stop, folder=folder, targets=targets, on_progress=on_progress,
+        **settings,
+    )  # fmt: skip
 
 
 class ProgramLine(BaseModel):

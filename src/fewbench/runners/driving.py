@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from fewbench._types import ArrayLike
 from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method

@@ -25,12 +25,12 @@ from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key
 from fewbench.runners.inspect.feed import inspect_with_sources
 from fewbench.runners.inspect.runner import run_inspect
-from fewbench.runners.inspect.samples import OWN_ID
 from fewbench.runners.question_lines import AskedLine, Text, parse_line, question_of, read_objects
 from fewbench.runners.questions import Question
 from fewbench.runners.result import RunResult
 from fewbench.runners.servers import check_address, check_server, refusing_empty_replies
 from fewbench.scores import Benchmark, Scores
+from fewbench.scores.benchmark import OWN_ID
 from fewbench.scores.roles import as_sources
 from fewbench.scores.table import KEYS, NO_TASK
 
@@ -114,7 +114,7 @@ def run_endpoint(
 
     settings |= {"make_tasks": make_tasks, "metric": metrics}
     with refusing_empty_replies():
-        return run_inspect(words, scores, method, stop, **settings)
+        return run_inspect(scores, method, stop, words, **settings)
 
 
 def question_tasks(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from fewbench._files import written_whole
 from fewbench._json import Frozen
@@ -88,6 +88,8 @@ class TargetResult(Frozen):
     items_run, items_total : int
     failed : dict of str to str
         Items that were skipped, with the last reason.
+    own_ids : dict of str to str
+        The ids that these items have as samples of Inspect.
     cost, tokens : float, int
         Spent: as the runner reports, or the items' costs.
     full_cost, full_tokens : float, int
@@ -102,6 +104,7 @@ class TargetResult(Frozen):
     items_run: int
     items_total: int
     failed: dict[str, str]
+    own_ids: dict[str, str] = Field(default_factory=dict)
     cost: float
     tokens: int
     full_cost: float
@@ -168,6 +171,7 @@ class RunResult(Shown, Frozen):
                 items_run=run,
                 items_total=n_items,
                 failed=failed[name],
+                own_ids=evaluation.scores.own_ids(failed[name]),
                 cost=used.cost if cost is None else cost.spent,
                 tokens=used.tokens,
                 full_cost=0.0 if cost is None else cost.full,
@@ -286,13 +290,16 @@ class RunResult(Shown, Frozen):
         head += [("Tokens", True), ("In full", True), ("Tokens saved", True)] if tokens else []
         rows, lines, reasons = [], [], []
         for name, of_target in self.targets.items():
-            reasons += [[name, item, why] for item, why in of_target.failed.items()]
-            if of_target.failed:
-                item, why = next(iter(of_target.failed.items()))
-                failed = f"{counted(len(of_target.failed), 'item')} failed and skipped"
+            own_ids = of_target.own_ids
+            whys = {own_ids.get(item, item): why for item, why in of_target.failed.items()}
+            reasons += [[name, item, why] for item, why in whys.items()]
+            if whys:
+                failed = f"{counted(len(whys), 'item')} failed and skipped: {some(whys)}"
+                first = "The first error" if len(whys) > 1 else "Its error"
                 lines.append(
-                    f"{name}: {failed}: {some(of_target.failed)}; {item!r}: {why}. To ask again, "
-                    "pass --retry-skipped (in Python retry_skipped=True)"
+                    f"{name}: {failed}. {first}: {next(iter(whys.values()))}. To run "
+                    f"{'these items' if len(whys) > 1 else 'this item'} again, pass "
+                    "--retry-skipped (in Python retry_skipped=True)"
                 )
             if not of_target.items_run:
                 continue  # nothing was saved where nothing ran

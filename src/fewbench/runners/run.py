@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fewbench._names import counted, some
 from fewbench._text import masked, plain
+from fewbench._types import ArrayLike
 from fewbench.errors import AnswersError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.entries import RunBatch
@@ -439,7 +439,9 @@ class Run:
 
     def check_limits(self, reports: Collection[str], hint: str) -> None:
         """Raise RunError for a limit on what is not known of the items and will not be reported."""
-        for name in self._meter.silent_limits():
+        of_all = getattr(self._planner, "limits_cost", False)  # of all targets together
+        is_silent = of_all and COST not in self.evaluation.scores.items
+        for name in {*self._meter.silent_limits(), *(["cost"] if is_silent else [])}:
             if name not in reports:
                 text = f"the limit on {name} cannot be kept: no {name} is reported"
                 raise RunError(text, hint=hint)

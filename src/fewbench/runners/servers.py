@@ -1,9 +1,10 @@
 """Servers with OpenAI's interface: checked before a run, and their own words when they fail."""
 
+import ast
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from fewbench.errors import RunError, first_line
 
 PATIENCE = 10.0  # seconds to connect
 PORTS = {"http": 80, "https": 443}
+RAISED = re.compile(r"(\w+)\((.+)\)", re.DOTALL)  # an error as Inspect logs it: its repr
 CAUSE = re.compile(r"^[\w.]+: (.+)$", re.MULTILINE)  # in a traceback: what an exception says
 
 
@@ -67,11 +69,26 @@ def refusing_empty_replies() -> Iterator[None]:
         provider.OpenAICompatibleAPI.on_response = plain
 
 
+def in_words(message: str) -> str:
+    r"""Return the first line of what an error says, masked.
+
+    >>> in_words("RuntimeError('no sandbox\\nTraceback …')"), in_words("no reply")
+    ('RuntimeError: no sandbox (the log has all of it)', 'no reply')
+    """
+    raised = RAISED.fullmatch(message.strip())
+    with suppress(ValueError, SyntaxError):
+        said = ast.literal_eval(raised[2]) if raised else None
+        if raised and isinstance(said, str) and said.strip():
+            more = " (the log has all of it)" if len(said.strip().splitlines()) > 1 else ""
+            return f"{raised[1]}: {first_line(said)}{more}"
+    return first_line(message)
+
+
 def failure_of(sample: Any) -> str:
     """Return why a sample of Inspect failed, in the words of the server if it replied."""
     if not sample.error:
         return "the scorer gave no score"
-    message = first_line(sample.error.message or "")
+    message = in_words(sample.error.message or "")
     if message.startswith("JSONDecodeError"):
         return f"the server's reply is not JSON: check the path of --url, as in /v1 ({message})"
     errors = [event for event in sample.events or [] if event.event == "model" and event.error]

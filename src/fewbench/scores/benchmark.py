@@ -23,6 +23,8 @@ AVERAGES: dict[Average, str] = {"micro": "mean over items", "macro": "mean over 
 WEIGHT = "weight"
 """Column of the items with their weights in the full score, or in their tasks' scores if that is
 a macro average."""
+OWN_ID = "sample_id"
+"""Column of the items with the ids that samples have in Inspect."""
 
 
 CLUSTER = "cluster"
@@ -78,6 +80,18 @@ class ItemTable:
     def item_ids(self) -> NDArray[np.object_]:
         """Item ids, in order."""
         return np.array(self.items.index, dtype=object)
+
+    def own_ids(self, items: Iterable[str]) -> dict[str, str]:
+        """Return the ids that samples have in Inspect, of the items that are such samples.
+
+        After the name of the task, if there are several: samples are numbered in each.
+        """
+        if OWN_ID not in self.items:
+            return {}
+        rows = self.items.loc[list(items), ["task", OWN_ID]].astype(str)
+        named = zip(rows.index, rows["task"], rows[OWN_ID], strict=True)
+        is_one = len(self.tasks) == 1
+        return {item: own if is_one else f"{task}/{own}" for item, task, own in named if own}
 
     @cached_property
     def tasks(self) -> list[str]:

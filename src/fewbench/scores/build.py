@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fewbench._blocks import is_large
 from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
-from fewbench._types import FloatArray, IntArray
-from fewbench.errors import Mistakes, RepeatedError, ScoresError
+from fewbench._types import AnyArray, ArrayLike, FloatArray, IntArray
+from fewbench.errors import Mistakes, RepeatedError, ScoresError, WrongTypeError
 from fewbench.scores.cell_words import CellReader, CellWords
 from fewbench.scores.cells import Cells, compact, frozen
 from fewbench.scores.conditions import join_settings
@@ -76,6 +76,7 @@ def from_long(
     >>> from_long(again, model="llm", item="q", score="ok", trials="mean").values.tolist()
     [[0.5, 0.0], [1.0, nan]]
     """
+    _check_frame(table)
     needed = None if trials is None else answers_needed(trials)
     named = [model, item, score, task, *item_columns, date, family, *model_columns]
     mistakes = Mistakes()
@@ -231,6 +232,7 @@ def from_wide(
     >>> from_wide(pd.DataFrame({"q1": [1], "q2": [0]}, index=["a"])).full_scores().tolist()
     [0.5]
     """
+    _check_frame(table)
     if model is not None:
         require_columns(table, [model])
         _scalars(table[model], model)
@@ -340,6 +342,14 @@ def _per(table: "pd.DataFrame", codes: Any, count: int, column: str, kind: str) 
     return values.iloc[first].reset_index(drop=True)
 
 
+def _check_frame(table: object) -> None:
+    if not isinstance(table, pd.DataFrame):
+        raise WrongTypeError(
+            f"{type(table).__name__} in place of a DataFrame",
+            hint="use fewbench.from_arrays(array, models=[...]): models × items",
+        )
+
+
 def from_arrays(
     values: ArrayLike,
     *,
@@ -348,7 +358,7 @@ def from_arrays(
     tasks: Sequence[str] | None = None,
     dates: Sequence[str] | None = None,
     families: Sequence[str] | None = None,
-    probabilities: NDArray[Any] | OptionProbabilities | None = None,
+    probabilities: AnyArray | OptionProbabilities | None = None,
     n_options: ArrayLike | None = None,
     scale: Scale | None = None,
 ) -> Scores:

@@ -16,7 +16,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -37,9 +37,12 @@ SHOTS, SAMPLER, GENERATION = "few-shot examples", "few-shot sampler", "generatio
 TEMPLATE = "prompt template"  # compared where the prompts themselves cannot be
 OWN = ("chat template", "examples as turns")
 """Settings that go with a model."""
+AGENT = ("solver", "task argument: ")
+"""Beginnings of the names of settings that make an agent of Inspect another one."""
 SCORING = "scoring "
 PARTS = ("another right answer", "other options")  # how the parts of a key differ
 NAMES = ("the sources", "the answers")
+TARGETS = ("the beginning of this run", "these answers")
 NO_CODE = re.compile("<(function|class|bound method|functools)")  # Python objects in a log
 Settings = Mapping[str, list[str]]
 
@@ -189,12 +192,19 @@ def versions_in(texts: Iterable[str]) -> str:
 
 
 def compare_conditions(
-    sources: ItemTable, told: ItemTable, items: Iterable[str], names: tuple[str, str] = NAMES
+    sources: ItemTable,
+    told: ItemTable,
+    items: Iterable[str],
+    names: tuple[str, str] = NAMES,
+    *,
+    only_scoring: bool = False,
+    other_agents: bool = False,
 ) -> Compared:
     """Compare prompts and scoring of answers with those of the source models, on some items.
 
     What either does not record is not compared, with a note. `names` are those of the two in
-    messages.
+    messages. With `only_scoring`, right answers and scoring are compared alone. With
+    `other_agents`, and where the source models have several agents, another one is a note.
     """
     taken = list(items)
     if not taken:
@@ -205,7 +215,11 @@ def compare_conditions(
     tasks = told.items["task"].loc[taken].astype(str).tolist()  # the user may rename the sources'
     theirs, ours = (
         {
-            task: _parsed(text)
+            task: {
+                name: values
+                for name, values in _parsed(text).items()
+                if name.startswith(SCORING) or not only_scoring
+            }
             for task, text in _texts_by_task(table, SETTINGS, taken, tasks).items()
         }
         for table in (sources, told)
@@ -216,8 +230,10 @@ def compare_conditions(
     if silent:
         who = names[0] if not all(theirs[task] for task in silent) else names[1]
         notes.append(f"{_unrecorded(who, 'settings')} ({some(silent)})")
-    recorded = {PROMPTS} & {*sources.items.columns, *told.items.columns}  # not by Inspect
-    prompts = _compare_prompts(sources, told, taken, tasks, foreign) if recorded else {}
+    recorded = PROMPTS in sources.items or PROMPTS in told.items  # not by Inspect
+    prompts = {}
+    if recorded and not only_scoring:
+        prompts = _compare_prompts(sources, told, taken, tasks, foreign)
     unlike_prompts = {task for task, check in prompts.items() if check.is_open}
     for task, check in prompts.items():
         if check.other:
@@ -239,7 +255,9 @@ def compare_conditions(
             )
     unlike = [item for check in prompts.values() for item in check.templated]
     unknown = [item for check in prompts.values() for item in check.unknown]
-    others, unscored = _other_settings(theirs, ours, unlike_prompts, foreign, names)
+    others, unscored = _other_settings(
+        theirs, ours, unlike_prompts, foreign, names, other_agents=other_agents
+    )
     keys, keyless = _compare_keys(sources, told, taken, tasks, foreign, names)
     uncompared = {
         "prompts of {} contain the models' own chat templates and are not compared with "
@@ -255,6 +273,20 @@ def compare_conditions(
         (*notes, *unscored),
         {note: items for note, items in uncompared.items() if items},
     )
+
+
+def compare_targets(first: ItemTable, told: ItemTable, items: Iterable[str]) -> Compared:
+    """Compare the answers of a target with those that began a run without source models.
+
+    Targets of a run may be asked in different ways, such as two versions of an agent: that is a
+    note. They must be scored alike.
+    """
+    asked = list(items)
+    whole = compare_conditions(first, told, asked, TARGETS)
+    scored = compare_conditions(first, told, asked, TARGETS, only_scoring=True)
+    others = [text for text in whole.differences if text not in scored.differences]
+    said = f"the targets of this folder run in different ways: {'; '.join(others)}"
+    return replace(scored, doubts=(), notes=(said,) if others else (), uncompared={})
 
 
 def is_recorded(table: ItemTable) -> bool:
@@ -292,18 +324,19 @@ def passes_of(texts: Iterable[str]) -> str:
     return next(iter(found), "")
 
 
-def disagreements(scores: ItemTable) -> tuple[str, ...]:
+def disagreements(scores: ItemTable, *, but_agents: bool = False) -> tuple[str, ...]:
     """Return how the models of a table were scored, and asked, in different ways.
 
-    Chat templates are the models' own and no difference.
+    Chat templates are the models' own and no difference; with `but_agents`, so are agents.
     """
+    own = (TEMPLATE, *OWN, *(AGENT if but_agents else ()))
     scored = _unequal_items(scores, KEYS, "right answers or options", _has_several_keys)
     asked = _unequal_items(scores, PROMPTS, "prompts", _has_several_prompts)
     if SETTINGS in scores.items:
         by_task = scores.items.drop_duplicates("task").set_index("task")[SETTINGS]
         for task, text in by_task.items():
             for name, values in _parsed(str(text)).items():
-                if len(values) > 1 and name not in (TEMPLATE, *OWN):
+                if len(values) > 1 and not name.startswith(own):
                     ways = scored if name.startswith(SCORING) else asked
                     ways.append(f"{shown(name)} of task {str(task)!r} ({'; '.join(values)})")
     return tuple(
@@ -395,8 +428,11 @@ def _other_settings(
     unlike_prompts: Container[str],
     foreign: Container[str],
     names: tuple[str, str],
+    *,
+    other_agents: bool,
 ) -> tuple[list[str], list[str]]:
-    """Return differences, and notes on how scoring could not be compared."""
+    """Return differences, and notes on other agents and on how scoring could not be compared."""
+    agents: dict[tuple[str, str], list[str]] = defaultdict(list)
     tasks: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     lacking: dict[tuple[str, str], list[str]] = defaultdict(list)  # by task and who
     unlogged: dict[str, list[str]] = defaultdict(list)
@@ -410,7 +446,10 @@ def _other_settings(
                 continue
             if task in foreign:
                 continue
-            if new and old and MORE not in old and not set(new) <= set(old):
+            differ = new and old and MORE not in old and not set(new) <= set(old)
+            if differ and name.startswith(AGENT) and (other_agents or len(old) > 1):
+                agents[shown(name), " and ".join(new)].append(task)
+            elif differ:
                 tasks[name, " and ".join(new), " or ".join(old)].append(task)
             elif name.startswith(SCORING) and bool(new) != bool(old):
                 lacking[task, names[0] if new else names[1]].append(shown(name))
@@ -423,6 +462,10 @@ def _other_settings(
         f"{shown(name)} of task {some(listed)}: {new} in {names[1]}, {old} in {names[0]}"
         for (name, new, old), listed in tasks.items()
     ], [
+        *(
+            f"another agent than in {names[0]}: {name} of task {some(listed)} is {new}"
+            for (name, new), listed in agents.items()
+        ),
         *(
             f"not compared: {unknown} of task {some(listed)}, which {who} do not record"
             for (who, unknown), listed in where.items()

@@ -40,6 +40,7 @@ from fewbench.scores.item_files import (
 from fewbench.scores.item_files import FORMAT as BY_ITEMS
 from fewbench.scores.pack_files import is_pack, open_packed
 from fewbench.scores.repeats import Repeats
+from fewbench.scores.roles import wrong_type
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores
 
@@ -60,6 +61,8 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
     """
     import pyarrow.parquet as pq
 
+    if not isinstance(scores, Scores):
+        raise wrong_type(scores, "Scores")
     target = Path(path)
     if target.suffix != ".parquet":
         raise ScoresError(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fewbench._blocks import blocks
 from fewbench._memory import check_fits
 from fewbench._names import counted
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import AnyArray, FloatArray, IntArray
 from fewbench.errors import ScoresError, first_line
 
 SUM_TOLERANCE = 0.02  # float16 probabilities of a thousand options sum to 1 only this closely
@@ -72,7 +72,7 @@ class StoredProbabilities:
         if len(self.checks) != file.num_row_groups or file.metadata.num_rows != self.shape[1]:
             raise ValueError("option probabilities of other items")
 
-    def read(self, models: IntArray, items: IntArray) -> NDArray[Any]:
+    def read(self, models: IntArray, items: IntArray) -> AnyArray:
         """Return a part, shape (models, items, options), read block by block.
 
         Raises ScoresError if the file was changed or damaged since it was opened.
@@ -130,7 +130,7 @@ class OptionProbabilities:
 
     def __init__(
         self,
-        array: NDArray[Any] | StoredProbabilities,
+        array: AnyArray | StoredProbabilities,
         models: IntArray | None = None,
         items: IntArray | None = None,
         known: str | None = None,
@@ -179,7 +179,7 @@ class OptionProbabilities:
         """The stored float type."""
         return self._array.dtype
 
-    def _part(self, models: slice, items: IntArray | slice) -> NDArray[Any]:
+    def _part(self, models: slice, items: IntArray | slice) -> AnyArray:
         """Return a part in the stored type, shape (models, items, options)."""
         rows, columns = self._models[models], self._items[items]
         if isinstance(self._array, StoredProbabilities):
@@ -190,12 +190,12 @@ class OptionProbabilities:
             values[i, order] = self._array[model][columns[order]]
         return values
 
-    def of_model(self, position: int) -> NDArray[Any]:
+    def of_model(self, position: int) -> AnyArray:
         """Return one model's probabilities, shape (items, options), in the stored type."""
-        values: NDArray[Any] = self._part(slice(position, position + 1), slice(None))[0]
+        values: AnyArray = self._part(slice(position, position + 1), slice(None))[0]
         return values
 
-    def by_model(self) -> Iterator[NDArray[Any]]:
+    def by_model(self) -> Iterator[AnyArray]:
         """Yield each model's probabilities in turn, holding 8 million numbers or one model at a
         time.
 
@@ -218,7 +218,7 @@ class OptionProbabilities:
         )
         return self._part(slice(None), items).astype(np.float64)
 
-    def by_items(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def by_items(self) -> Iterator[tuple[slice, AnyArray]]:
         """Yield some items' probabilities in turn, as a slice of items and all models' numbers.
 
         The arrays have shape (models, items of the slice, options) and the stored type. One pass

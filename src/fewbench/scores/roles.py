@@ -5,7 +5,7 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench._types import BoolArray
-from fewbench.errors import ScoresError
+from fewbench.errors import WrongTypeError
 from fewbench.scores.benchmark import Benchmark
 from fewbench.scores.table import RUN, Scores
 
@@ -28,7 +28,7 @@ def as_scores(given: object) -> Scores:
 def as_sources(given: object) -> Scores:
     """Return the scores of source models; of a benchmark alone, those of no models.
 
-    ScoresError for a path or a Reading in place of scores.
+    WrongTypeError for a path, a DataFrame or an array in place of scores.
 
     Examples
     --------
@@ -40,12 +40,22 @@ def as_sources(given: object) -> Scores:
         values = np.empty((0, given.n_items))
         return Scores(values, nothing, given.items, None, given.scale, given.average)
     if not isinstance(given, Scores):
-        raise ScoresError(
-            f"the scores are a {type(given).__name__}, not Scores",
-            hint="use fewbench.load_scores(path), fewbench.read_items(path) for items alone, or "
-            ".scores of what import_results returned",
-        )
+        raise wrong_type(given, "Scores")
     return given
+
+
+def wrong_type(given: object, wanted: str) -> WrongTypeError:
+    """Return the error on an object in place of scores, with the call that makes scores of it."""
+    name = type(given).__name__
+    how = {
+        "DataFrame": "fewbench.from_wide(frame): rows are models, columns are items; or "
+        "fewbench.from_long(frame): a row for each answer",
+        "ndarray": "fewbench.from_arrays(array, models=[...]): rows are models, columns are items",
+        "Reading": ".scores of what import_results returned",
+    }
+    how["list"] = how["ndarray"]
+    usual = "fewbench.load_scores(path), or fewbench.read_items(path) for items alone"
+    return WrongTypeError(f"{name} in place of {wanted}", hint=f"use {how.get(name, usual)}")
 
 
 def source_models(scores: Scores) -> tuple[Scores, tuple[str, ...]]:

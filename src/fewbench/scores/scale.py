@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fewbench._names import fixed, signed
-from fewbench._types import FloatArray
+from fewbench._types import ArrayLike, FloatArray
 from fewbench.errors import ScoresError
 
 

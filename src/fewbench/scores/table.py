@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from fewbench._blocks import Matrix, by_columns, by_rows, is_large, not_run, row_blocks
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
-from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from fewbench.errors import PackError, RangeError, ScoresError
 from fewbench.scores.benchmark import (
     WEIGHT,
@@ -154,7 +153,7 @@ class Scores(ItemTable):
     average: Average = "micro"
     origin: Origin | None = None
     repeats: Repeats | None = None
-    learned: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
+    learned: dict[str, AnyArray] = field(init=False, default_factory=dict)
     _given: Any = field(init=False)  # what `values` was given as
 
     def __post_init__(self) -> None:
@@ -364,7 +363,7 @@ class Scores(ItemTable):
             return self.chosen.columns(items, filled=filled)
         return (self.filled_cells if filled else self.cells)[:, items]
 
-    def remember(self, name: str, make: Callable[[], ArrayLike]) -> NDArray[Any]:
+    def remember(self, name: str, make: Callable[[], ArrayLike]) -> AnyArray:
         """Return what was learned from the whole table under this name, or learn it now."""
         if name not in self.learned:
             self.learned[name] = np.asarray(make())

@@ -144,6 +144,25 @@ class Expected:
     pays_after: int | None
 
 
+@dataclass(frozen=True)
+class Apart:
+    """What two models need that answer a share of the items differently.
+
+    Attributes
+    ----------
+    share : float
+        Share of the items on which one model scores 1 and the other 0.
+    items : int
+        Items that both run; it may be above the number of items of the benchmark.
+    cost : float
+        Cost of the runs of both if all items cost the mean.
+    """
+
+    share: float
+    items: int
+    cost: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Shown):
     """How many items to run, with which method.
@@ -185,6 +204,9 @@ class Plan(Shown):
     expected : Expected or None
         For the score of the answer: that of the models that ran a part, or the worst case. None
         after a backtest.
+    apart : tuple of Apart
+        For `difference`, where too few models ran the whole benchmark: first for a usual pair of
+        models.
     scores : tuple of Expected
         For other scores.
     """
@@ -205,24 +227,21 @@ class Plan(Shown):
     curves: "pd.DataFrame" = field(default_factory=lambda: pd.DataFrame())
     learning: LearningCurve | None = None
     expected: Expected | None = None
+    apart: "tuple[Apart, ...]" = ()
     scores: tuple[Expected, ...] = ()
     fixed_items: bool = False
 
     @property
     def answer(self) -> str:
-        """What to run, in a sentence, and others for stronger and weaker models."""
+        """What to run, in a sentence; `forecasts` have the other relations of the target."""
+        if self.apart:
+            return self._pair_answer(self.apart[0])
         if self.expected is not None:
             return self._sample_answer(self.expected)
-        first, *others = self.forecasts
+        first = self.forecasts[0]
         if self.questions_needed is not None:
             return self._beyond(first, self.questions_needed)
-        sentences = [f"Run {self._said(first)}"]
-        sentences += [
-            f"For a model {TARGETS[forecast.target][1]}, run {self._said(forecast)}"
-            for forecast in others
-            if forecast.target in ("stronger", "weaker")
-        ]
-        return " ".join(sentences)
+        return f"Run {self._said(first)}"
 
     @property
     def questions_needed(self) -> int | None:
@@ -246,6 +265,19 @@ class Plan(Shown):
         return (
             f"All {self.n_items:,} items tell models apart that differ by {points} or more "
             f"({self.power:.0%} of cases)."
+        )
+
+    def _pair_answer(self, apart: "Apart") -> str:
+        wanted = Unit(self.scale).points(self.wanted, exact=True)
+        told = f"told apart in {self.power:.0%} of cases, if their answers differ on"
+        if apart.items > self.n_items:
+            return (
+                f"All {self.n_items:,} items are too few: models that differ by {wanted} need "
+                f"about {apart.items:,} such items to be {told} {apart.share:.0%} of them."
+            )
+        return (
+            f"Run {counted(apart.items, 'item')} of {self.n_items:,}, the same with both models: "
+            f"models that differ by {wanted} are {told} {apart.share:.0%} of the items."
         )
 
     def _sample_answer(self, expected: Expected) -> str:
@@ -287,21 +319,26 @@ class Plan(Shown):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per relation of the target to the sources, or per score of the target."""
-        rows = [asdict(row) for row in self.forecasts or self.scores]
-        return pd.DataFrame(rows).set_index("target" if self.forecasts else "score")
+        rows = [asdict(row) for row in self.forecasts or self.scores or self.apart]
+        index = "target" if self.forecasts else "score" if self.scores else "share"
+        return pd.DataFrame(rows).set_index(index)
 
     def page(self, source: str = "") -> Page:
         """Return what to run, how sure that is, and the errors it rests on.
 
         `source` is the path of the scores or items.
         """
-        if self.expected is None:
+        lesser: list[str] = []
+        if self.apart:
+            sections = [self._pair_section(source)]
+        elif self.expected is None:
             sections, lesser = self._backtest_sections(source), self._sure(self.forecasts[0])
         else:
-            sections, lesser = [self._sample_section(self.expected, source)], []
+            sections = [self._sample_section(self.expected, source)]
+        is_backtest = bool(self.forecasts)
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
         facts = {key.capitalize(): value for key, value in self.facts.items()}
-        sections.append(Section("notes", "What to know", lines=notes))
+        sections.append(Section("notes", "What to know", lines=notes, detail=is_backtest))
         sections.append(Section("facts", "What it rests on", facts=facts, detail=True))
         names = list(dict.fromkeys(self.curves.get("method", ())))
         look = theme.looks(names, figures.RANDOM if figures.RANDOM in names else None)
@@ -312,6 +349,8 @@ class Plan(Shown):
             lesser,
             sections=sections,
             methods=list(look.values()),
+            hint=f"With --details: the reasons, costs and {counted(len(notes), 'remark')}."
+            * is_backtest,
         )
 
     def _start(self, source: str, items: int, method: str = "") -> list[str]:
@@ -321,6 +360,23 @@ class Plan(Shown):
         average = " --average macro" if self.facts["average"] == "macro" else ""
         start = f"fewbench start {quote(table)} {method}{size}{average} -o DIR"
         return [start] if items < self.n_items else []
+
+    def _pair_section(self, source: str) -> Section:
+        """Return what two models need, by the share of the items on which they differ."""
+        has_costs = self.unit != ITEMS or self.price is not None
+        head = [("Items that differ", True), ("Items for both", True)]
+        head += [("Cost", True)] * has_costs
+        rows = [
+            [f"{at.share:.0%}", f"{at.items:,}", f"{at.cost:,.6g}"][: len(head)]
+            for at in sorted(self.apart, key=lambda at: at.share)
+        ]
+        first = self.apart[0]
+        return Section(
+            "run",
+            "By the share of items that differ",
+            tables=[Table("Pairs", head, rows)],
+            commands=self._start(source, first.items),
+        )
 
     def _sample_section(self, expected: Expected, source: str) -> Section:
         """Return what to expect at every score."""
@@ -355,15 +411,20 @@ class Plan(Shown):
             Section(
                 "run",
                 "What to run",
+                tables=[Table("What to run", *self._table())],
+                commands=self._start(source, first.items, f"--method {quote(first.method)} "),
+            ),
+            Section(
+                "why",
+                "Why these methods",
                 [
                     "By the relation of the target to the source models. Brackets are 90% "
                     "intervals over repeats and models of the backtest."
                 ],
-                tables=[Table("What to run", *self._table())],
                 lines=[
                     f"{title_of(forecast.target)}: {forecast.why}." for forecast in self.forecasts
                 ],
-                commands=self._start(source, first.items, f"--method {quote(first.method)} "),
+                detail=True,
             ),
             _cost_section(self),
         ]
@@ -404,6 +465,7 @@ class Plan(Shown):
                     learning["says"],
                     charts=[("", partial(figures.error_by_sources, learning, Unit(self.scale)))],
                     tables=[Table(title, head, rows)],
+                    detail=True,
                 )
             )
         return sections
@@ -483,8 +545,9 @@ class Plan(Shown):
         return plain(
             {name: getattr(self, name) for name in names}
             | {"curves": self.curves.to_dict("records"), "learning": learning}
-            | {name: getattr(self, name) for name in ("expected", "scores", "questions_needed")}
-            | {name: getattr(self, name) for name in ("price", "notes", "facts")}
+            | {name: getattr(self, name) for name in ("expected", "apart", "scores")}
+            | {name: getattr(self, name) for name in ("questions_needed", "price", "notes")}
+            | {"facts": self.facts}
         )
 
 
@@ -529,4 +592,4 @@ def _cost_section(plan: Plan) -> Section:
             )
     if plan.price is not None:
         lines.append(f"The price is {plan.price:g} for a unit of the costs ({unit}).")
-    return Section("cost", "Cost", tables=[Table("Cost", head, rows)], lines=lines)
+    return Section("cost", "Cost", tables=[Table("Cost", head, rows)], lines=lines, detail=True)

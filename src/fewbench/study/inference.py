@@ -12,10 +12,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fewbench._seeds import child_seed
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import ArrayLike, FloatArray, IntArray
 from fewbench.methods.sources import source_groups
 from fewbench.scores import Scores
 from fewbench.uncertainty.sampling import drawn_error, hypergeometric_error

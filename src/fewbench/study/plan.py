@@ -32,7 +32,7 @@ from fewbench.methods.sources import (
 )
 from fewbench.scores import Benchmark, Scores, read_costs
 from fewbench.scores.roles import as_scores, source_models
-from fewbench.scores.table import credit_facts
+from fewbench.scores.table import NO_TASK, credit_facts
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.forecast import ITEMS, TARGETS, Forecast, Plan, Target
@@ -94,7 +94,7 @@ def _read_goal(
 
 
 def plan(
-    scores: Scores | Benchmark,
+    scores: Scores | Benchmark | int,
     *,
     error: float | None = None,
     half_width: float | None = None,
@@ -127,8 +127,8 @@ def plan(
 
     Parameters
     ----------
-    scores : Scores or Benchmark
-        Scores of models that ran all or some of the items, or the items alone.
+    scores : Scores, Benchmark or int
+        Scores of models that ran all or some of the items, the items alone, or their number.
     error : float
         Wanted mean absolute error of an estimate, on the scale of the scores.
     half_width : float
@@ -139,7 +139,7 @@ def plan(
     difference : float
         Distinguish two models that differ by this, on the scale of the scores. Two models are
         distinguished if the interval of their difference excludes 0: on questions like these and if
-        they run again.
+        they run again. Without source models, the plan assumes how often two models differ.
     cost : float or str
         Most to spend on a run. You can add a unit, as in '75 $'. The plan is for as many items as
         this buys at their mean cost.
@@ -196,6 +196,8 @@ def plan(
     For `difference`, errors of differences are taken to be normal, with a variance that is known
     only as well as the backtest shows it.
     """
+    if isinstance(scores, int):
+        scores = benchmark_of_size(scores)
     scores, set_aside = source_models(as_scores(scores))
     check_level(level)
     span = scores.scale.span
@@ -222,12 +224,16 @@ def plan(
     if price is not None and not 0 < price < math.inf:
         raise StudyError(f"price {price:g} is not a price", hint="give a number above 0")
     if not learns_from_whole(scores) or scores.whole.n_models < LEAST_KNOWN:
-        return plan_sample(scores, goal, wanted, level, power, prices, priced)
+        return plan_sample(
+            scores, goal, wanted, level, power, prices, priced, fixed_items=fixed_items
+        )
     known = int(is_known(scores).sum())
     if known < LEAST_KNOWN:
         why = f"{known} of {counted(scores.n_models, 'model')} ran {1 - NEARLY_COMPLETE:.0%} of "
         why += "the items or more: too few to judge methods"
-        return plan_sample(scores, goal, wanted, level, power, prices, priced, why)
+        return plan_sample(
+            scores, goal, wanted, level, power, prices, priced, why, fixed_items=fixed_items
+        )
     of_run = scores
     scores, of_whole = whole_sources(scores, LEAST_KNOWN, "plan")
     table, notes = models_to_backtest(scores, seed)
@@ -282,6 +288,14 @@ def plan(
         forecasts, learning = planner.judge(judging, needs)
     curves = pd.concat([_curves("judging", judging, span), first_curves], ignore_index=True)
     return made([judging, choosing], curves, forecasts, learning)
+
+
+def benchmark_of_size(n_items: int) -> Benchmark:
+    """Return a benchmark of so many items of one task, of which nothing else is known."""
+    if n_items < 2:
+        raise StudyError(f"a benchmark of {n_items} items", hint="give the number of its items")
+    ids = pd.Index([f"item-{at}" for at in range(1, n_items + 1)], dtype=object)
+    return Benchmark(pd.DataFrame({"task": NO_TASK}, index=ids))
 
 
 def models_to_backtest(scores: Scores, seed: int) -> tuple[Scores, list[str]]:

@@ -14,6 +14,7 @@ import numpy as np
 from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench._version import __version__
+from fewbench.algorithms.best_of_many import normal
 from fewbench.algorithms.kriging import SampleModel
 from fewbench.algorithms.kriging.sample import PILOT, sizes_of
 from fewbench.errors import StudyError
@@ -22,7 +23,7 @@ from fewbench.methods.kriging import sample_model, samples_unrun
 from fewbench.scores import Scores, Unit
 from fewbench.scores.roles import as_sources
 from fewbench.scores.table import credit_facts
-from fewbench.study.forecast import Expected, Plan
+from fewbench.study.forecast import Apart, Expected, Plan
 from fewbench.study.repeating import repeats_advice
 from fewbench.uncertainty.intervals import NORMAL, wilson
 from fewbench.uncertainty.sampling import expected_random_error, interval_at
@@ -30,6 +31,13 @@ from fewbench.uncertainty.sampling import expected_random_error, interval_at
 SCORES = tuple(at / 10 for at in range(1, 10))
 WORST = 0.5
 """The score whose interval is the widest."""
+SHARES = (0.1, 0.2, 0.3, 0.5)
+USUAL = 0.2
+"""Share of right and wrong answers on which two versions of a model differ: an assumption."""
+PAIRED = (
+    "no model ran all items, so how often two models differ is assumed. fewbench versus shows it "
+    "after a few items, and how many items decide"
+)
 FULL = 0.6
 """Width of intervals over random sampling's with 20 models that ran all items."""
 
@@ -114,6 +122,8 @@ def plan_sample(
     prices: FloatArray,
     priced: tuple[float | None, str, str],
     without: str = "",
+    *,
+    fixed_items: bool = False,
 ) -> Plan:
     """Plan a random sample, assisted by what models ran of the items.
 
@@ -130,22 +140,30 @@ def plan_sample(
         The price, the unit of the costs and the limit of cost, as of `Plan`.
     without : str
         Why nothing is learned from the models: the sample is then a plain one.
+    fixed_items : bool
+        As of `Plan`.
 
     Raises
     ------
     StudyError
-        For a difference of two models: that needs models that ran all items.
+        For a difference on exactly these items: that needs models that ran all items.
     """
     n_items, whole = scores.n_items, 0 if without else scores.whole.n_models
-    if goal == "difference":
-        few = f"{counted(whole, 'model')} of {scores.n_models} ran half of the items or more"
-        raise StudyError(
-            without or f"{few}: too few to plan for a difference",
-            hint=f"run {FEW} models in full, or give a half width (--half-width)",
-        )
     span = scores.scale.span
     unit = wanted if goal == "budget" else wanted / span
     used = as_sources(scores.benchmark) if without else scores
+    if goal == "difference":
+        if fixed_items:
+            raise StudyError(
+                "no models that ran all items to plan for a difference on exactly these items",
+                hint="leave out --fixed-items (in Python fixed_items=False)",
+            )
+        facts = {"items": str(n_items), "average": scores.average, "version": __version__}
+        return Plan(
+            goal, wanted, level, power, n_items, used.n_models, *priced, scores.scale, facts,
+            (PAIRED, repeats_advice(scores)),
+            apart=_apart(unit, level, power, float(prices.mean())),
+        )  # fmt: skip
     forecast = _Forecast(used, level)
 
     def expected(score: float) -> Expected:
@@ -175,6 +193,20 @@ def plan_sample(
         (*_notes(used, answer, without or "no model ran the items"), repeats_advice(scores)),
         expected=answer, scores=tuple(expected(score) for score in SCORES),
     )  # fmt: skip
+
+
+def _apart(wanted: float, level: float, power: float, price: float) -> tuple[Apart, ...]:
+    """Return what two models need, by the share of the items on which their answers differ.
+
+    Of a difference d, an answer of a pair has the variance share - d². First for a usual pair.
+    """
+    reach = normal(level) + normal(2 * power - 1)
+    found = []
+    for share in (USUAL, *(share for share in SHARES if share != USUAL)):
+        if share > wanted:
+            n_items = math.ceil(reach**2 * (share - wanted**2) / wanted**2)
+            found.append(Apart(share, n_items, 2 * n_items * price))
+    return tuple(found) or (Apart(1.0, math.ceil(reach**2 * (1 / wanted**2 - 1)), 0.0),)
 
 
 def _notes(scores: Scores, expected: Expected, without: str) -> tuple[str, ...]:

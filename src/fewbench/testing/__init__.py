@@ -6,3 +6,7 @@ The suite is `fewbench.testing.conformance`, which needs pytest.
 from fewbench.testing.simulation import simulate, simulate_run
 
 __all__ = ["simulate", "simulate_run"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -66,6 +66,10 @@ from fewbench.uncertainty.replay import replay
 __all__ = ["MethodConformance", "Played", "StaticConformance", "play"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class Asking(Promises):
     """A method asks its budget, repeats itself, and changes nothing else."""
 

@@ -34,6 +34,11 @@ from fewbench.readers.harnesses import HARNESSES
 
 __all__ = ["ReaderConformance"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 OTHERS = {
     "empty.json": b"",
     "other.json": json.dumps({"name": "other", "version": [1]}).encode(),

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import ArrayLike, FloatArray, IntArray
 from fewbench.scores import Scores
 
 

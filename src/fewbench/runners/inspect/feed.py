@@ -22,7 +22,8 @@ from fewbench._lazy import pandas as pd
 from fewbench._memory import check_zip
 from fewbench._names import some
 from fewbench._types import FloatArray
-from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line
+from fewbench.errors import FewbenchError, MissingExtraError, RunError
+from fewbench.evaluation.journal import Told
 from fewbench.evaluation.opening import COST
 from fewbench.public import public_results
 from fewbench.readers.harness import key_of, key_text
@@ -43,9 +44,9 @@ from fewbench.runners.driving import Answered
 from fewbench.runners.inspect.pool import RunningTask, SharedRun
 from fewbench.runners.inspect.samples import match_samples, tasks_in, with_ids
 from fewbench.runners.run import Run
-from fewbench.runners.servers import failure_of
+from fewbench.runners.servers import failure_of, in_words
 from fewbench.scores import Benchmark, Scores, from_arrays
-from fewbench.scores.conditions import NAMES, SCORING, join_settings
+from fewbench.scores.conditions import NAMES, SCORING, compare_targets, join_settings
 from fewbench.scores.groups import harness_tasks
 from fewbench.scores.repeats import MEAN, Repeats, reduce_answers
 from fewbench.scores.table import KEYS, ROUTE, SETTINGS
@@ -287,6 +288,7 @@ class Feed(RunningTask):
                 hint="run one model per folder, or name the target",
             )
         self._check_limits(run)
+        notes += self._check_own(run)
         run.note(notes)
         self.is_checked = True
         pool.has_begun = pool.has_begun or not self._needs_prices
@@ -351,12 +353,33 @@ class Feed(RunningTask):
         return join_settings([settings | ({f"{SCORING}metric": scorer} if scorer else {})])
 
     def _check_conditions(self) -> None:
-        sources, settings = self.pool.scores, self.pool.settings
-        names = NAMES if sources.n_models else BEFORE
-        now = self._asked(self.samples, self._settings)
-        check_alike(sources, now, self.samples, names, accept=settings.accept_differences)
+        """Compare with the source models; without these, only the scoring with that of the run."""
+        sources, has_sources = self.pool.scores, bool(self.pool.scores.n_models)
+        check_alike(
+            sources, self._asked(self.samples, self._settings), self.samples,
+            NAMES if has_sources else BEFORE,
+            accept=self.pool.settings.accept_differences, only_scoring=not has_sources,
+        )  # fmt: skip
 
-    def _asked(self, samples: Mapping[str, Any], settings: str) -> Benchmark:
+    def _check_own(self, run: Run) -> Sequence[str]:
+        """Compare a target with its answers so far; return how it differs from the first target."""
+        then = {
+            entry.items[at]: text
+            for entry in run.evaluation.entries
+            if isinstance(entry, Told) and entry.target == self.target
+            for text, places in entry.conditions.get(SETTINGS, {}).items()
+            for at in places
+            if entry.items[at] in self.samples
+        }
+        now, accept = self._asked(self.samples, self._settings), self.pool.settings
+        if then:
+            before = self._asked({item: self.samples[item] for item in then}, [*then.values()])
+            check_alike(before, now, then, BEFORE, accept=accept.accept_differences)
+        if self.pool.scores.n_models:
+            return ()
+        return compare_targets(self.pool.scores, now, self.samples).notes
+
+    def _asked(self, samples: Mapping[str, Any], settings: str | list[str]) -> Benchmark:
         """Return items with their keys and the settings of the task, as an import has them."""
         columns = {
             "task": harness_tasks(self.pool.scores.items.loc[list(samples)]).to_numpy(),
@@ -430,7 +453,7 @@ def close_logs(folder: Path, evals: Container[str]) -> str | None:
     for path, header, summaries in kept_logs(folder):
         if header.eval.eval_id in evals and header.status != "success":
             error = getattr(header.error, "message", None)
-            why = f"{header.eval.task}: {first_line(error)}" if error else why or ""
+            why = f"{header.eval.task}: {in_words(error)}" if error else why or ""
         is_stopped = header.status in ("started", "cancelled") or not summaries
         if is_stopped and not any(summary.scores for summary in summaries):
             path.unlink()

@@ -8,10 +8,11 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from fewbench._names import some
 from fewbench._text import keep_secrets, masked, masked_arguments
@@ -193,13 +194,14 @@ def result(task: Any) -> RunResult:
 
 
 def run_inspect(
-    arguments: Sequence[str],
     scores: Scores | Benchmark | None,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
+    arguments: Sequence[str] = (),
     *,
     folder: str | Path,
     targets: Sequence[str] | None = None,
+    own: Mapping[str, Sequence[str]] | None = None,
     metric: str | Mapping[str, str] | None = None,
     make_tasks: MakeTasks | None = None,
     tries: int = 3,
@@ -213,14 +215,16 @@ def run_inspect(
 
     Parameters
     ----------
-    arguments : sequence of str
-        Arguments of `inspect eval`: tasks, `--model`, …
     scores, method, stop
         As for `estimated`.
+    arguments : sequence of str
+        Arguments of `inspect eval`, such as `["task.py", "--model", "openai/gpt-4o"]`.
     folder : path
-        Folder of the evaluation; logs are in its folder `logs`.
+        Folder of the evaluation; logs are in its folder `logs`. Repeat the call to resume.
     targets : sequence of str, optional
         Names of the models of `--model`, in their order (default: the same).
+    own : mapping of target to sequence of str, optional
+        Arguments of each target, added to the others. Each target then has evals of its own.
     metric : str or mapping of str to str, optional
         As for `estimated`; a mapping gives the metric of each task.
     make_tasks : callable, optional
@@ -229,10 +233,14 @@ def run_inspect(
         How often a sample may fail until its item is skipped.
     quiet : bool
         Whether Inspect shows nothing.
-    on_notes, on_progress, on_end
-        As for `fewbench.runners.driving.run_with`.
+    on_notes, on_end : callable, optional
+        Called with notes for the user before anything is run, and before the final estimates.
+    on_progress : callable, optional
+        As for `fewbench.run`.
     **settings
-        Further arguments of `Run.open`.
+        `items_of`, `batch`, `seed`, `repeats`, `average`, `retry_skipped`, `accept_fractions` and
+        `accept_changes` as for `fewbench.run`; `accept_differences` and `strict` as for
+        `Evaluation.tell_table`.
 
     Raises
     ------
@@ -241,29 +249,15 @@ def run_inspect(
         Inspect fails.
     """
     inspect_with_sources()
-    keep_secrets(" ".join(arguments))
     known = () if make_tasks is not None else _tasks_of(scores)
-    context = _parsed(arguments, make_tasks is None, known)
-    models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
-    params = context.params
-    keep_secrets(" ".join([*params["m"], params["model_base_url"] or ""]))
-    common = {"epochs": str(params["epochs"] or 1)}
-    common |= {"model arguments": " ".join(params["m"])} if params["m"] else {}
-    common |= {"server": params["model_base_url"]} if params["model_base_url"] else {}
-    passed = [word.partition("=")[2] for word in params["m"]]
-    ran = [
-        common | {"model": model} | _weights(model, passed) for model in models or ["of the task"]
-    ]
-    asked = [*models, *([] if models else [None])]
-    names = list(
-        targets or [unnamed_target(folder, *pair) for pair in zip(ran, asked, strict=True)]
-    )
-    target_of = dict(zip(models, names, strict=False))
-    if len(names) != max(1, len(models)):
-        raise RunError(
-            f"{len(names)} target names for {max(1, len(models))} models",
-            hint="name each model of --model, in their order, or none",
-        )
+    if own is None:
+        evals = [_Eval.parsed(arguments, targets, folder, known, needs_tasks=make_tasks is None)]
+    else:
+        evals = [
+            _Eval.parsed([*arguments, *more], [name], folder, known, needs_tasks=True)
+            for name, more in own.items()
+        ]
+    names = [name for each in evals for name in each.targets]
     place = Path(folder)
     is_new = not place.exists()
     table = _load_scores(scores, place, method)[0]
@@ -272,11 +266,12 @@ def run_inspect(
     accepted = {
         name: settings.get(name, False) for name in ("accept_differences", "accept_fractions")
     }
-    facts = dict(zip(names, ran, strict=True))
+    facts = {name: of_target for each in evals for name, of_target in each.facts.items()}
     runs: list[Run] = []
 
     def open_run(table: Scores, spec: Any) -> Run:
         if not runs:
+            params = evals[0].context.params
             epochs = params["epochs"] if spec is None else spec.config.epochs
             given = settings | {"tries": 1, "facts": facts, "epochs": epochs or 1}
             runs.append(Run.open(table, method, stop, place, names, **given))
@@ -287,10 +282,8 @@ def run_inspect(
     pool = SharedRun(
         table,
         open_run,
-        lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
-        AnswerSettings(
-            metric, **accepted, logs=place / INSPECT_LOGS, targets=tuple(names), keeps_open=True
-        ),
+        evals[0].target_of,
+        AnswerSettings(metric, **accepted, logs=place / INSPECT_LOGS, keeps_open=True),
         on_progress,
     )
     with undone_if_refused(place, lambda: pool.has_begun):
@@ -301,13 +294,21 @@ def run_inspect(
             is_late = has_cost and not has_evaluation(place)
             is_left = is_late or pool.known is None or any(pool.open().next(name) for name in names)
             while is_left:
-                _set_defaults(context, place / INSPECT_LOGS, tries, quiet)
-                # They wait for each other.
-                n_tasks = MOST_TASKS if pool.known is None else len(pool.known.tasks)
-                context.params["max_tasks"] = len(names) * n_tasks
-                _evaluate(context, pool, place / INSPECT_LOGS, make_tasks)
-                # A sample cannot run again in one eval: further rounds have evals of their own.
-                is_left = pool.begin_round()
+                n_before = len(runs[0].evaluation.entries) if runs else -1
+                for each in evals:
+                    if len(evals) > 1 and runs and not any(map(runs[0].next, each.targets)):
+                        continue
+                    pool.target_of = each.target_of
+                    pool.settings = replace(pool.settings, targets=each.targets)
+                    _set_defaults(each.context, place / INSPECT_LOGS, tries, quiet)
+                    # They wait for each other.
+                    n_tasks = MOST_TASKS if pool.known is None else len(pool.known.tasks)
+                    each.context.params["max_tasks"] = len(each.targets) * n_tasks
+                    _evaluate(each.context, pool, place / INSPECT_LOGS, make_tasks)
+                    # A sample cannot run again in one eval: further rounds have evals of their own.
+                    is_left = pool.begin_round()
+                if len(evals) > 1:  # a target that ran alone gets more once the others have run
+                    is_left = len(runs[0].evaluation.entries) > n_before
             if on_end is not None:
                 on_end()
             outcome = runs[0].result()
@@ -319,6 +320,57 @@ def run_inspect(
                 shutil.rmtree(place, ignore_errors=True)
     issue(outcome.warnings)
     return outcome
+
+
+@dataclass(frozen=True)
+class _Eval:
+    """Arguments of `inspect eval`, the targets that they run, and what is known of each."""
+
+    context: Any
+    targets: tuple[str, ...]
+    facts: Mapping[str, Mapping[str, str]]
+    models: tuple[str, ...]
+
+    @classmethod
+    def parsed(
+        cls,
+        arguments: Sequence[str],
+        targets: Sequence[str] | None,
+        folder: str | Path,
+        known: tuple[str, ...],
+        *,
+        needs_tasks: bool,
+    ) -> Self:
+        """Read arguments; without names, targets are named as in the folder, or as the models."""
+        keep_secrets(" ".join(arguments))
+        context = _parsed(arguments, needs_tasks, known)
+        params = context.params
+        models = [name.strip() for name in (params["model"] or "").split(",") if name.strip()]
+        keep_secrets(" ".join([*params["m"], params["model_base_url"] or ""]))
+        common = {"epochs": str(params["epochs"] or 1)}
+        common |= {"model arguments": " ".join(params["m"])} if params["m"] else {}
+        common |= {"server": params["model_base_url"]} if params["model_base_url"] else {}
+        passed = [word.partition("=")[2] for word in params["m"]]
+        ran = [
+            common | {"model": model} | _weights(model, passed)
+            for model in models or ["of the task"]
+        ]
+        asked = [*models, *([] if models else [None])]
+        names = list(
+            targets or [unnamed_target(folder, *pair) for pair in zip(ran, asked, strict=True)]
+        )
+        if len(names) != max(1, len(models)):
+            raise RunError(
+                f"{len(names)} target names for {max(1, len(models))} models",
+                hint="name each model of --model, in their order, or none",
+            )
+        return cls(context, tuple(names), dict(zip(names, ran, strict=True)), tuple(models))
+
+    def target_of(self, model: str) -> str:
+        """Return the target that a model is."""
+        if len(self.targets) == 1:
+            return self.targets[0]
+        return dict(zip(self.models, self.targets, strict=True)).get(model, model)
 
 
 def _weights(model: Any, arguments: Iterable[Any]) -> dict[str, str]:

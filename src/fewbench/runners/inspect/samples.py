@@ -26,12 +26,12 @@ from fewbench.readers.harnesses.inspect_logs.samples import answer_key, content_
 from fewbench.readers.join.table import Preference, join
 from fewbench.readers.values import content_id, text_hash
 from fewbench.scores import Benchmark, Scores
+from fewbench.scores.benchmark import OWN_ID
 from fewbench.scores.conditions import asked_elsewhere
 from fewbench.scores.groups import harness_tasks
 from fewbench.scores.table import TEXTS
 
 HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
-OWN_ID = "sample_id"
 CHANGED = 0.05
 """Share of the samples whose text may differ, for example after a correction of the data set."""
 

@@ -23,10 +23,10 @@ from fewbench.readers.harnesses.inspect_logs.scores import scores_of
 from fewbench.runners.inspect.feed import inspect_with_sources
 from fewbench.scores import Benchmark
 
-RUNNING: WeakValueDictionary[str, "EarlyStopper"] = WeakValueDictionary()  # by id of the eval
+RUNNING: WeakValueDictionary[str, "EarlyStopping"] = WeakValueDictionary()  # by id of the eval
 
 
-class EarlyStopper:
+class EarlyStopping:
     """End a task of Inspect once the interval of its score is narrow enough.
 
     Pass it as `early_stopping` of a `Task`, whose data set is shuffled. Each task and model needs
@@ -35,12 +35,9 @@ class EarlyStopper:
 
     Parameters
     ----------
-    half_width : float
-        Half width of the interval at which the task ends, on the scale 0 to 1.
-    level : float
-        Level of the interval.
-    items : int, optional
-        Most samples (default: all).
+    stop : Stop or float
+        When to end: a half width of the interval on the scale 0 to 1, its level, and a largest
+        number of samples. A number is a half width.
     group : str, optional
         Field of the samples' metadata that names their task, for estimates by task.
     metric : str, optional
@@ -67,23 +64,28 @@ class EarlyStopper:
     >>> from inspect_ai.dataset import MemoryDataset, Sample
     >>> data = MemoryDataset([Sample(id=n, input=f"{n} + 1 =") for n in range(500)])
     >>> data.shuffle(seed=1)
-    >>> task = Task(data, early_stopping=EarlyStopper(0.05))
+    >>> task = Task(data, early_stopping=EarlyStopping(0.05))
     """
 
     evaluation: Evaluation
 
     def __init__(
         self,
-        half_width: float,
+        stop: Stop | float,
         *,
-        level: float = 0.9,
-        items: int | None = None,
         group: str | None = None,
         metric: str | None = None,
         folder: str | Path | None = None,
     ) -> None:
         inspect_with_sources()
-        self._stop = Stop(half_width=half_width, level=level, items=items)
+        self._stop = stop if isinstance(stop, Stop) else Stop(half_width=stop)
+        others = (self._stop.cost, self._stop.tokens, self._stop.seconds)
+        if self._stop.half_width is None or others != (None, None, None):
+            raise RunError(
+                f"EarlyStopping cannot keep this limit: {self._stop.describe()}",
+                hint="give a half width, and a number of items if you like; Inspect has limits on "
+                "cost, tokens and time of its own",
+            )
         self._group, self._metric, self._folder = group, metric, folder
         self._target, self._is_running, self._is_over = "", False, False
         self._chosen, self._out = set[str](), set[str]()  # to run; without an answer yet
@@ -100,8 +102,8 @@ class EarlyStopper:
         """Check the task, and begin an evaluation of its samples in their order."""
         if self._is_running:
             raise RunError(
-                "two running tasks or models share one fewbench.inspect.Stop",
-                hint="make the task in a function with @task, which makes a Stop for each of them",
+                "two running tasks or models share one EarlyStopping",
+                hint="make the task in a function with @task, which makes one for each of them",
             )
         self._check(task)
         ids = [str(sample.id) for sample in samples]
