@@ -231,8 +231,8 @@ def _operands(
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
             f"{twice!r} is ranked twice",
-            hint="name single targets (DIR:TARGET), each name once; a submission that is already in "
-            "the table needs no folder",
+            hint="name single targets (DIR:TARGET), each name once; a submission in the table "
+            "needs no folder",
         )
     return sides, scores, notes
 
