@@ -22,7 +22,7 @@ def verified(answers, **how):
 
 def test_what_is_proven_is_rarely_wrong_and_as_often_right_as_stated():
     """Answers that vary are no proof; of false answers, as many are proven as the page says."""
-    rng, n = np.random.default_rng(3), 300
+    rng, n = np.random.default_rng(3), 120
     chance = rng.uniform(0.2, 0.9, TABLE.n_items)
     honest, false, covered = [], [], []
     for seed in range(n):
@@ -39,7 +39,7 @@ def test_what_is_proven_is_rarely_wrong_and_as_often_right_as_stated():
     assert honest.count("inflated") <= 0.1 * n
     assert sum(covered) >= 0.9 * n
     stated = {c.false_share: c.proven for c in found.chances}[0.2]
-    assert false.count("inflated") / n == pytest.approx(stated, abs=0.08)
+    assert false.count("inflated") / n == pytest.approx(stated, abs=0.12)
 
 
 def test_one_difference_proves_it_of_a_model_without_randomness():
