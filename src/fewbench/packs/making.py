@@ -263,8 +263,8 @@ class _Maker:
             chosen, n_kept = _with_kept(chosen, earlier, seed)
             self.notes.append(
                 f"{n_kept:,} of {counted(chosen.provenance.budget, 'item')} are of an earlier pack "
-                f"of {len(earlier.items):,}; the errors by kind of target are of items that are all "
-                "chosen anew"
+                f"of {len(earlier.items):,}; the errors by kind of target are of items that are "
+                "all chosen anew"
             )
         self.made = chosen.provenance
         self.notes += chosen.notes
