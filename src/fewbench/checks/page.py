@@ -8,12 +8,15 @@ from fewbench._names import counted, fixed, some
 from fewbench.checks.audit import Audit
 from fewbench.checks.duplicates import DROP
 from fewbench.checks.finding import Cell, Finding
+from fewbench.checks.items import CORRELATION
 from fewbench.methods.sources import LEAST_KNOWN, NEARLY_COMPLETE
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import auditing
 from fewbench.show.page import Page, Section, Table, page_of
 
 MOST_MODELS, MOST_TASKS = 60, 24
+LOOKED_AT = 15
+"""Items whose keys are shown: in simulated tables with ten wrong ones, all ten are among them."""
 
 
 @page_of.register
@@ -65,6 +68,7 @@ def audit_page(found: Audit, source: str = "") -> Page:
             detail=True,
         ),
         *_methods(found),
+        _keys(found.of_kind("suspect-keys")),
         Section(
             "behind",
             "Which models and items",
@@ -133,10 +137,31 @@ def audit_page(found: Audit, source: str = "") -> Page:
         lesser,
         sections=[s for s in sections if s.tables or s.charts or s.lines or s.facts],
         next=[_next(found, path)],
-        hint=f"{counted(n, 'fact')} about these scores: fewbench audit {path} --details."
+        hint=f"{counted(n, 'fact')} about these scores{_suspects(found)}: fewbench audit {path} "
+        "--details."
         if n
         else "",
     )
+
+
+def _suspects(found: Audit) -> str:
+    """Return how many keys to look at, for the line that names the details."""
+    finding = found.of_kind("suspect-keys")
+    return f", and {counted(len(finding.ids), 'item')} whose keys to look at" if finding else ""
+
+
+def _keys(finding: Finding | None) -> Section:
+    """Return the items whose keys are looked at first, with how they go with the others."""
+    tables = []
+    if finding is not None and finding.table is not None:
+        shown = [[_cell(cell) for cell in row] for row in finding.table.rows[:LOOKED_AT]]
+        head = [(name.capitalize(), name in ("mean", CORRELATION)) for name in finding.table.header]
+        tables = [Table("Keys to look at first", head, shown, "an item")]
+    notes = [
+        "The lower the correlation, the more better models fail the item. A wrong key is one of "
+        "several reasons: two right options and traps are others."
+    ]
+    return Section("keys", "Keys to look at first", notes, tables=tables, detail=True)
 
 
 def _shape(shape: dict[str, Any]) -> str:
