@@ -51,7 +51,7 @@ TO_FILL_IN = re.compile(
     r"(?<![\w$.-])(DATASET|DIR|FILE|FOLDER|ID|LOGS|METHOD|NAME|ORG|PACKS|URL|X)(?!\w)|…"
 )
 SHELL = {"", "sh", "bash", "console"}
-ENDS = {"gate": {0, 1, 3}}  # exit codes that say something of the model
+ENDS = {"gate": {0, 1, 3}, "verify": {0, 1}}  # exit codes that say something of the model
 MODEL = "ridge-edges/13"
 FEW = load_zoo().take(models=range(2, 280, 4), items=range(0, 1000, 2))
 

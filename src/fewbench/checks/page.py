@@ -68,7 +68,7 @@ def audit_page(found: Audit, source: str = "") -> Page:
             detail=True,
         ),
         *_methods(found),
-        _keys(found.of_kind("suspect-keys")),
+        _keys(found),
         Section(
             "behind",
             "Which models and items",
@@ -146,16 +146,24 @@ def audit_page(found: Audit, source: str = "") -> Page:
 
 def _suspects(found: Audit) -> str:
     """Return how many keys to look at, for the line that names the details."""
-    finding = found.of_kind("suspect-keys")
-    return f", and {counted(len(finding.ids), 'item')} whose keys to look at" if finding else ""
+    n = sum(len(finding.ids) for finding in _on_keys(found))
+    return f", and {counted(n, 'item')} whose keys to look at" if n else ""
 
 
-def _keys(finding: Finding | None) -> Section:
+def _on_keys(found: Audit) -> list[Finding]:
+    """Return the findings on items that go against the others, the surest first."""
+    findings = (found.of_kind(kind) for kind in ("wrong-way", "suspect-keys"))
+    return [finding for finding in findings if finding is not None]
+
+
+def _keys(found: Audit) -> Section:
     """Return the items whose keys are looked at first, with how they go with the others."""
+    details = [finding.table for finding in _on_keys(found) if finding.table]
     tables = []
-    if finding is not None and finding.table is not None:
-        shown = [[_cell(cell) for cell in row] for row in finding.table.rows[:LOOKED_AT]]
-        head = [(name.capitalize(), name in ("mean", CORRELATION)) for name in finding.table.header]
+    if details:
+        rows = [row for table in details for row in table.rows][:LOOKED_AT]
+        head = [(name.capitalize(), name in ("mean", CORRELATION)) for name in details[0].header]
+        shown = [[_cell(cell) for cell in row] for row in rows]
         tables = [Table("Keys to look at first", head, shown, "an item")]
     notes = [
         "The lower the correlation, the more better models fail the item. A wrong key is one of "

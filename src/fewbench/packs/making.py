@@ -346,12 +346,16 @@ class _Maker:
         return scores.learned
 
     def _errors(self) -> Mapping[str, NDArray[Any]]:
-        """Return the method's errors on held-out source models, at all looks."""
-        n = self.made.budget
-        if self.method.plain_sampling and self.scores.counts_equally:
+        """Return the method's errors on held-out source models, at all looks.
+
+        Items of an earlier pack were chosen with all source models, so they suit the held-out ones,
+        too: the errors are those of items that the method chooses without them.
+        """
+        n, method = self.made.budget, find_method(self.made.method)
+        if method.plain_sampling and self.scores.counts_equally:
             return {}  # its interval needs no errors
         with one_thread():
-            how = (self.method, self.scores, n, self.made.seed, looks_of(n))
+            how = (method, self.scores, n, self.made.seed, looks_of(n))
             return measure(*how, pool=self.pool).arrays()
 
     def backtest(self, repeats: int) -> tuple[list[dict[str, Cell]], list[str]]:
