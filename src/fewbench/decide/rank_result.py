@@ -230,7 +230,8 @@ class Ranking(Shown, Frozen):
                 f"Even all {counted(self.items_total, 'item')} {would} decide it; more such "
                 "questions, and repeated runs of the items, would."
             )
-        sections = [self._ranks(unit), self._of_charts()]
+        about = Section("about", "About", facts=self._about(), detail=True)
+        sections = [about, self._ranks(unit), self._of_charts()]
         sections += [self._tasks()] if self.tasks else []
         if self.history:
             sections.append(
@@ -239,7 +240,6 @@ class Ranking(Shown, Frozen):
         items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
                  for name, chosen in self.next_items.items()}  # fmt: skip
         sections += [Section("next", "Next items", facts=items)] if items else []
-        sections.append(Section("about", "About", facts=self._about(), detail=True))
         targets = " and ".join(self.next_targets)
         how = "repeat the command with --next-items NUMBER --ask, and with --sequential from now on"
         if self.is_limited:
