@@ -3,6 +3,7 @@
 import json
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -92,7 +93,7 @@ def test_a_month_of_a_leaderboard(keeper):
     clean = [name for name in names if name != "lab4/model-11"]
     scores = fewbench.load_scores("board.parquet")
     fewbench.save_scores(scores.take(models=scores.model_positions(clean)), "november.parquet")
-    keeper("pack november.parquet -n 60 --no-backtest -o november.few")
+    keeper("pack november.parquet -n 60 --no-backtest --workers 1 -o november.few")
     sent = {}
     for name, chance in {"honest": honest, "faked": weak}.items():
         answers = (rng.random(3 * N) < chance) * 1.0
@@ -113,7 +114,7 @@ def test_a_month_of_a_leaderboard(keeper):
     assert checked["verdict"] == "inflated"
 
     keeper("rank november.parquet sent/honest --tasks --history --title Board --report board.html")
-    page = open("board.html", encoding="utf-8").read()
+    page = Path("board.html").read_text(encoding="utf-8")
     assert all(text in page for text in (">Board<", "math (150), code (150), law (150)", "Date"))
     ranked = keeper.json("rank november.parquet sent/honest --history --tasks")
     places = {place["target"]: place for place in ranked["targets"]}
@@ -131,21 +132,22 @@ def test_a_month_of_a_leaderboard(keeper):
             assert ends["low"] - 0.02 <= truth[record["target"]] <= ends["high"] + 0.02
     keeper("rank sent/honest --all --top 3")
 
-    before = keeper.json("estimate sent/honest")["targets"]["honest"]["estimate"]
+    before = keeper.json("estimate sent/honest")["honest"]
     retired = [IDS[at] for at in wrong]
-    with open("retired.txt", "w", encoding="utf-8") as file:
-        file.write("\n".join(retired))
+    Path("retired.txt").write_text("\n".join(retired), encoding="utf-8")
     keeper("audit november.parquet --drop-items retired.txt -o december.parquet")
-    keeper("pack december.parquet -n 60 --keep november.few --no-backtest -o december.few")
+    keeper(
+        "pack december.parquet -n 60 --keep november.few --no-backtest --workers 1 -o december.few"
+    )
     items = {name: fewbench.open_pack(f"{name}.few").scores().origin.subset["items"]
              for name in ("november", "december")}  # fmt: skip
     stays = [item for item in items["november"] if item not in retired]
     assert items["december"][: len(stays)] == stays
     assert len(set(items["december"])) == 60
-    after = keeper.json("pack refresh sent/honest december.few")["targets"]["honest"]["estimate"]
+    after = keeper.json("pack refresh sent/honest december.few")["honest"]
     assert after["before"] == before["score"]
     assert any("of 450 items, and this one of 445" in text for text in after["warnings"])
-    assert keeper.json("estimate sent/honest")["targets"]["honest"]["estimate"] == before
+    assert keeper.json("estimate sent/honest")["honest"] == before
     other = keeper.json("rank november.parquet sent/honest --drop-items retired.txt")
     assert other["items_total"] == 445
 
@@ -153,7 +155,8 @@ def test_a_month_of_a_leaderboard(keeper):
 def test_retired_items_do_not_count(tmp_path):
     rng = np.random.default_rng(0)
     values = (rng.random((4, 40)) < 0.6) * 1.0
-    table = fewbench.from_arrays(values, items=[f"q{at}" for at in range(40)])
+    names, ids = [f"m{at}" for at in range(4)], [f"q{at}" for at in range(40)]
+    table = fewbench.from_arrays(values, models=names, items=ids)
     left = Scoring(drop_items=("q0", "q7", "gone")).of_table(table)
     assert left.n_items == 38
     assert left.full_scores() == pytest.approx(np.delete(values, [0, 7], axis=1).mean(axis=1))
@@ -172,7 +175,7 @@ def test_retired_items_do_not_count(tmp_path):
     (tmp_path / "items.csv").write_text(f"item,weight\n{weighed}\n")
     with pytest.warns(fewbench.EstimateWarning, match="2 items of 40 retired"):
         assert fewbench.read_items(tmp_path / "items.csv").n_items == 38
-    frame = pd.DataFrame(values, [f"m{at}" for at in range(4)], table.item_ids)
+    frame = pd.DataFrame(values, names, ids)
     frame.rename_axis("model").to_csv(tmp_path / "t.csv")
     from fewbench.readers import Columns, join_attributes
 
@@ -202,9 +205,6 @@ def test_submissions_stand_beside_complete_models():
     from fewbench.testing import simulate
 
     table = simulate(20, 90, 3, seed=2)
-    values = table.values.copy()
-    values[3, :40] = np.nan
-    table = table.changed(cells=values) if hasattr(table, "with_cells") else table
     evaluation = fewbench.Evaluation(table, "random", 30, ["new"])
     evaluation.tell("new", dict.fromkeys(evaluation.ask()["new"], 1.0))
     with warnings.catch_warnings():

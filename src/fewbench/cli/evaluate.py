@@ -355,7 +355,7 @@ def estimate(
         from fewbench.decide.next_items import check_next
 
         check_next(next_items, ask=ask, is_shown=False)
-    asked = {"average": average, "metric": metric, "filter": filter}
+    asked: dict[str, Any] = {"average": average, "metric": metric, "filter": filter}
     asked |= {"weights": weights, "drop_items": drop_items}
     scoring = scoring_of(asked)
     if scoring and ask:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fewbench._text import echo, say
 from fewbench.cli.answers import read_answers
@@ -49,7 +50,7 @@ def _verify(
         echo(export_items(scores, drawn.items, harness))
         say(str(drawn))
         return None
-    how = {"missing": missing or (), "right": right or (), "wrong": wrong or ()}
+    how: dict[str, Any] = {"missing": missing or (), "right": right or (), "wrong": wrong or ()}
     table = read_answers(answers, scores, [side.name], item=item, score=score, **how).scores
     values = scores.scale.from_unit(table.cells[0])
     result: Verification = call(rerun=dict(zip(table.item_ids, values.tolist(), strict=True)))

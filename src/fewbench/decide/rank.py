@@ -200,7 +200,8 @@ def _check_alone(number: int, of_evaluations: bool) -> None:
 def _largest_table(evaluations: Sequence[Any]) -> Scores:
     """Return the source scores that `operands` compares evaluations by."""
     own = (given[0] if isinstance(given, tuple) else given for given in evaluations)
-    return max((evaluation.scores for evaluation in own), key=lambda table: table.n_models)
+    tables: list[Scores] = [evaluation.scores for evaluation in own]
+    return max(tables, key=lambda table: table.n_models)
 
 
 def _operands(

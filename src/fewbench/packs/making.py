@@ -180,7 +180,8 @@ def _prefixed(step: OnStep, head: str) -> OnStep:
 
 def _chosen_in(path: str | os.PathLike[str]) -> Subset:
     """Return the chosen items of an earlier pack, of all its benchmarks."""
-    subsets = [subset_of(scores_of(Path(path), part).origin) for part in open_pack(path).parts]
+    origins = [scores_of(Path(path), part).origin for part in open_pack(path).parts]
+    subsets = [None if origin is None else subset_of(origin) for origin in origins]
     chosen = [subset for subset in subsets if subset is not None]
     if len(chosen) < len(subsets) or any(s.is_sample or s.weights is not None for s in chosen):
         raise PackError(

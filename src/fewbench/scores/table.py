@@ -583,7 +583,7 @@ def _check_cells(
             first = rows.start + row, column
         outside += int(beyond.sum())
         beyond_at |= beyond.any(axis=0)
-        beyond_of += [str(name) for name in models[rows][beyond.any(axis=1)]]
+        beyond_of += [str(name) for name in models[rows][np.flatnonzero(beyond.any(axis=1))]]
         gone = np.isnan(values)
         lacking.append(gone.all(axis=1))
     if outside:
