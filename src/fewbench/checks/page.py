@@ -137,17 +137,17 @@ def audit_page(found: Audit, source: str = "") -> Page:
         lesser,
         sections=[s for s in sections if s.tables or s.charts or s.lines or s.facts],
         next=[_next(found, path)],
-        hint=f"{counted(n, 'fact')} about these scores{_suspects(found)}: fewbench audit {path} "
-        "--details."
+        hint=f"{counted(n, 'fact')} about these scores: fewbench audit {path} --details."
+        f"{_suspects(found)}"
         if n
         else "",
     )
 
 
 def _suspects(found: Audit) -> str:
-    """Return how many keys to look at, for the line that names the details."""
+    """Return how many keys the details list."""
     n = sum(len(finding.ids) for finding in _on_keys(found))
-    return f", and {counted(n, 'item')} whose keys to look at" if n else ""
+    return f" It lists {counted(n, 'item')} whose keys to look at." if n else ""
 
 
 def _on_keys(found: Audit) -> list[Finding]:
