@@ -24,6 +24,7 @@ HOW = {
     "warn",
     "ask",
     "history",  # of saved evaluations: tests/decide/test_rank.py
+    "keep",  # an earlier pack: tests/test_keeper.py
 } | {"metrics"}
 """Options that change how a result is made, printed or asked for, and not what it is."""
 REPEATED = {"level", "margin", "sequential"}
@@ -74,7 +75,7 @@ CALLS = {
     "rank": (
         lambda of: {"evaluations": of, "next_items": 9},
         {"models": ["model-00"], "top": 2, "level": 0.3, "sequential": True, "next_items": 3}
-        | {"tasks": True}
+        | {"tasks": True, "all_models": True}
         | {"fixed_items": True},
     ),
     "track": (

@@ -8,7 +8,7 @@ Commands and functions mirror each other:
   `run_lm_eval`, `run_inspect`, `run_command` · add: `add`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
 - view: `view` · versus: `versus`, `run_versus` · gate: `gate` · rank: `rank` · best: `best` ·
-  track: `track`, `add_checkpoint`
+  track: `track`, `add_checkpoint` · verify: `verify`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 
 docs/stability.md lists the other modules that users import from; the rest is internal.
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Gate,
         Ranking,
         Track,
+        Verification,
         Versus,
         add_checkpoint,
         best,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         rank,
         run_versus,
         track,
+        verify,
         versus,
     )
     from fewbench.errors import EstimateWarning, FewbenchError
@@ -101,6 +103,7 @@ __all__ = [
     "Stop",
     "Subset",
     "Track",
+    "Verification",
     "Versus",
     "__version__",
     "add",
@@ -134,6 +137,7 @@ __all__ = [
     "save_scores",
     "select_items",
     "track",
+    "verify",
     "versus",
     "view",
     "write_report",
@@ -144,8 +148,8 @@ __all__ = [
 _NAMES = {
     "checks": ("Audit", "audit"),
     "decide": (
-        *("BestResult", "Gate", "Ranking", "Track", "Versus", "add_checkpoint", "best", "gate"),
-        *("rank", "run_versus", "track", "versus"),
+        *("BestResult", "Gate", "Ranking", "Track", "Verification", "Versus", "best", "gate"),
+        *("add_checkpoint", "rank", "run_versus", "track", "verify", "versus"),
     ),
     "errors": ("EstimateWarning", "FewbenchError"),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "add", "select_items"),

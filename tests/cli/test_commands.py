@@ -12,7 +12,7 @@ from fewbench.cli.documented import NAMES
 SHARED = {
     *("average", "scores", "cluster", "cache", "cached", "details", "output", "report"),
     *("as_json", "force", "help"),
-    *("metric", "filter", "weights"),  # in Python, Evaluation.rescored
+    *("metric", "filter", "weights", "drop_items"),  # in Python, Evaluation.rescored
 }
 
 

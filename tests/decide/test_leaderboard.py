@@ -138,9 +138,8 @@ def test_options_of_evaluations_are_refused_for_a_table(tmp_path):
     table = simulate(6, 40, seed=1)
     evaluation = Evaluation(table, "random", 20, ["new"])
     wrong = {
-        "ranked by itself": lambda: fewbench.rank(table, evaluation),
+        "2 tables of scores": lambda: fewbench.rank(table, table, evaluation),
         "no further items": lambda: fewbench.rank(table, next_items=5),
-        "no dated runs": lambda: fewbench.rank(table, history=True),
         "top = 6 is not possible": lambda: fewbench.rank(table, top=6),
         "not in the scores": lambda: fewbench.rank(table, models=["model-00", "x"]),
         "ranking needs two models": lambda: fewbench.rank(table, models=["model-00"]),

@@ -53,7 +53,7 @@ TO_FILL_IN = re.compile(
 )
 COMPARED = "<!-- compared -->"
 SHELL = {"", "sh", "bash", "console"}
-ENDS = {"gate": {0, 1, 3}}  # exit codes that say something of the model
+ENDS = {"gate": {0, 1, 3}, "verify": {0, 1}}  # exit codes that say something of the model
 MODEL = "ridge-edges/13"
 FEW = load_zoo().take(models=range(2, 280, 4), items=range(0, 1000, 2))
 

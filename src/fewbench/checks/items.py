@@ -18,6 +18,7 @@ SUSPECT = 0.01
 LISTED = 30
 AGREES = 0.8
 """Probability of a lower correlation with the others, of the median item: 0.5 if none agrees."""
+CORRELATION = "correlation with other items"
 ENOUGH = 0.5
 """Share of the most answers to an item that make it constant: of new items, few models ran any."""
 
@@ -169,7 +170,7 @@ def worst_first(numbers: ItemNumbers, which: BoolArray) -> IntArray:
 
 
 def _table(scores: Scores, numbers: ItemNumbers, at: IntArray) -> Details:
-    header = ["item", "task", "mean", "correlation with other items"]
+    header = ["item", "task", "mean", CORRELATION]
     chosen = _chosen_by_strong(scores, at)
     rows: list[tuple[Cell, ...]] = []
     for k, i in enumerate(at.tolist()):

@@ -4,6 +4,7 @@ import numpy as np
 
 from fewbench._blocks import by_columns, by_rows, row_blocks, total
 from fewbench._names import counted, some
+from fewbench._text import quoted
 from fewbench._types import FloatArray
 from fewbench.checks.duplicates import Kinship
 from fewbench.checks.finding import Details, Finding, share
@@ -48,8 +49,8 @@ def _other_range(scores: Scores) -> Finding | None:
         "problem",
         f"{models} no score above {low + span * NARROW:g}, on a range from {low:g} to "
         f"{scores.scale.high:g}: {some(names, quotes=False)}",
-        f"if they are on a range from {low:g} to {low + span * NARROW:g}, multiply them by 100 and "
-        "import the table again",
+        f"if they are on a range from {low:g} to {low + span * NARROW:g}, import the table again "
+        f"with --rescale {quoted(names[0])}=0.01",
         "models",
         names,
         table=Details(("model", "highest score"), rows),

@@ -8,12 +8,15 @@ from fewbench._names import counted, fixed, some
 from fewbench.checks.audit import Audit
 from fewbench.checks.duplicates import DROP
 from fewbench.checks.finding import Cell, Finding
+from fewbench.checks.items import CORRELATION
 from fewbench.methods.sources import LEAST_KNOWN, NEARLY_COMPLETE
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import auditing
 from fewbench.show.page import Page, Section, Table, page_of
 
 MOST_MODELS, MOST_TASKS = 60, 24
+LOOKED_AT = 15
+"""Items whose keys are shown: in simulated tables with ten wrong ones, all ten are among them."""
 
 
 @page_of.register
@@ -65,6 +68,7 @@ def audit_page(found: Audit, source: str = "") -> Page:
             detail=True,
         ),
         *_methods(found),
+        _keys(found),
         Section(
             "behind",
             "Which models and items",
@@ -134,9 +138,38 @@ def audit_page(found: Audit, source: str = "") -> Page:
         sections=[s for s in sections if s.tables or s.charts or s.lines or s.facts],
         next=[_next(found, path)],
         hint=f"{counted(n, 'fact')} about these scores: fewbench audit {path} --details."
+        f"{_suspects(found)}"
         if n
         else "",
     )
+
+
+def _suspects(found: Audit) -> str:
+    """Return how many keys the details list."""
+    n = sum(len(finding.ids) for finding in _on_keys(found))
+    return f" It lists {counted(n, 'item')} whose keys to look at." if n else ""
+
+
+def _on_keys(found: Audit) -> list[Finding]:
+    """Return the findings on items that go against the others, the surest first."""
+    findings = (found.of_kind(kind) for kind in ("wrong-way", "suspect-keys"))
+    return [finding for finding in findings if finding is not None]
+
+
+def _keys(found: Audit) -> Section:
+    """Return the items whose keys are looked at first, with how they go with the others."""
+    details = [finding.table for finding in _on_keys(found) if finding.table]
+    tables = []
+    if details:
+        rows = [row for table in details for row in table.rows][:LOOKED_AT]
+        head = [(name.capitalize(), name in ("mean", CORRELATION)) for name in details[0].header]
+        shown = [[_cell(cell) for cell in row] for row in rows]
+        tables = [Table("Keys to look at first", head, shown, "an item")]
+    notes = [
+        "The lower the correlation, the more better models fail the item. A wrong key is one of "
+        "several reasons: two right options and traps are others."
+    ]
+    return Section("keys", "Keys to look at first", notes, tables=tables, detail=True)
 
 
 def _shape(shape: dict[str, Any]) -> str:

@@ -64,6 +64,10 @@ OWN = {
     },
     "Share": {
         "pack": ("pack:pack", "Make a pack: a benchmark's few items in one file."),
+        "verify": (
+            "verify:verify",
+            "Check a submission by running some of its items again.",
+        ),
     },
 }
 

@@ -10,8 +10,10 @@ from fewbench.checks import Audit, with_families
 from fewbench.checks import audit as run_audit
 from fewbench.checks import drop as drop_found
 from fewbench.cli.commands import Call, command
+from fewbench.cli.options import load
 from fewbench.errors import FewbenchError
 from fewbench.scores import save_scores
+from fewbench.scores.benchmark import retired_note
 
 
 def _audit(
@@ -30,17 +32,20 @@ def _audit(
     families
         With `output`: give similar models the same family.
     output
-        Scores file to write (.parquet), with `drop` or `families`.
+        Scores file to write (.parquet), with `drop`, --drop-items or `families`.
     """
-    if (output is None) != (drop is None and not families):
+    retired = call.given["drop_items"]
+    if (output is None and (drop or families)) or (output and not (drop or families or retired)):
         raise FewbenchError(
-            "--output and one of --drop and --families belong together",
+            "--output and one of --drop, --drop-items and --families belong together",
             hint="pass both, as in --drop duplicates -o FILE",
         )
     checked: Audit = call()
     if output is None:
         return checked
     left, notes = call.read["scores"], list[str]()
+    if retired is not None:
+        notes += retired_note(load(call.given["scores"]).n_items, left.n_items)
     if drop is not None:
         left, left_out = drop_found(left, checked, drop)
         notes += left_out
@@ -68,6 +73,7 @@ fewbench audit scores.parquet
 fewbench audit scores.parquet --report audit.html
 fewbench audit scores.parquet --json
 fewbench audit scores.parquet --drop duplicates,wrong-way -o clean.parquet
+fewbench audit scores.parquet --drop-items retired.txt -o next.parquet
 fewbench audit scores.parquet --families -o named.parquet
 
 \b

@@ -29,6 +29,7 @@ from fewbench.cli.options import (
     SCORING,
     AverageOption,
     Cluster,
+    DropItemsOption,
     Json,
     MovedScores,
     load,
@@ -335,6 +336,7 @@ def _shared(
     options = []
     if hints.get("scores") in (Scores, Scores | Benchmark):
         options.append(option_parameter("average", AverageOption, None))
+        options.append(option_parameter("drop_items", DropItemsOption, None))
     if any("Evaluation" in str(hint) for hint in hints.values()):
         if "scores" not in names:
             options.append(option_parameter("scores", MovedScores, None))

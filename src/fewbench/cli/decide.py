@@ -12,7 +12,7 @@ from fewbench.cli.answers import read_answers
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import SCORING, load, scoring_of
 from fewbench.cli.outputs import check_output_folder
-from fewbench.decide import Track, Versus, add_checkpoint
+from fewbench.decide import Ranking, Track, Versus, add_checkpoint
 from fewbench.decide import gate as check_target
 from fewbench.decide import rank as rank_targets
 from fewbench.decide import track as follow
@@ -132,12 +132,28 @@ fewbench gate run --at-least 0.70 --sequential --json
 )
 
 
+def _rank(call: Call, *, title: str | None = None) -> Ranking:
+    """Rank, for a page with a title.
+
+    Parameters
+    ----------
+    title
+        Title of the page, as in 'Our board, November 2026'.
+    """
+    result: Ranking = call()
+    return result
+
+
 rank = command(
     rank_targets,
     work=ESTIMATING,
+    flags={"all_models": "--all"},
+    around=_rank,
+    page=lambda result, options: result.page(options["title"]),
     examples="""
 fewbench rank scores.parquet                           a leaderboard: models that ran all items
-fewbench rank scores.parquet --tasks --report leaderboard.html
+fewbench rank scores.parquet run-a run-b --tasks --title 'My board' --report leaderboard.html
+fewbench rank scores.parquet --history                 the best model at each date
 fewbench rank run
 fewbench rank run-a run-b --models old-model
 fewbench rank run --top 3 --json

@@ -2,18 +2,19 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fewbench._names import counted, some
 from fewbench._progress import ESTIMATING, at_work
 from fewbench._text import echo, quoted, say, say_note, say_warning
-from fewbench.cli.documented import documented
+from fewbench.cli.documented import documented, flag
 from fewbench.cli.options import (
     AcceptDifferences,
     AverageOption,
     Cluster,
+    DropItemsOption,
     FilterOption,
     Folder,
     ItemsOf,
@@ -314,6 +315,7 @@ def estimate(
     metric: MetricOption = None,
     filter: FilterOption = None,
     weights: WeightsOption = None,
+    drop_items: DropItemsOption = None,
     workers: Workers = 1,
     cluster: Cluster = None,
     report: Report = None,
@@ -353,12 +355,13 @@ def estimate(
         from fewbench.decide.next_items import check_next
 
         check_next(next_items, ask=ask, is_shown=False)
-    asked = {"average": average, "metric": metric, "filter": filter, "weights": weights}
+    asked: dict[str, Any] = {"average": average, "metric": metric, "filter": filter}
+    asked |= {"weights": weights, "drop_items": drop_items}
     scoring = scoring_of(asked)
     if scoring and ask:
         raise EvaluationError(
             "items are asked for by the question that the evaluation was started with",
-            hint=f"leave out {', '.join(f'--{name}' for name in asked if asked[name])}",
+            hint=f"leave out {', '.join(flag(name) for name in asked if asked[name])}",
         )
     evaluation = open_evaluation(folder, scores, scoring)
     names = None

@@ -24,6 +24,7 @@ from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
 from fewbench.runners.uniting import unite_runs
 from fewbench.scores import Scores, open_saved, save_scores
+from fewbench.scores.benchmark import retired_note
 from fewbench.scores.families import models_in_words, runs_note
 from fewbench.scores.table import NO_TASK, RUN
 
@@ -129,6 +130,8 @@ def _import(
         for note in reading.notes:
             say_note(note)
         scores = join_attributes(reading.scores, models=models, items=items)
+        for note in retired_note(reading.scores.n_items, scores.n_items):
+            say_note(note)
         scores = scores if by is None else in_clusters(scores, "task" if by == task else by)
         if "doc_id" in reading.scores.items and not scores.items["task"].equals(
             reading.scores.items["task"]
@@ -206,6 +209,7 @@ A long table:   fewbench import r.csv --model llm --item id --score correct -o s
 A wide table:   fewbench import r.csv --model llm -o scores.parquet
 Arrays:         fewbench import r.npz -o scores.parquet
 Percentages:    fewbench import r.csv … --range 0,100 -o scores.parquet
+Of one model:   fewbench import r.csv … --rescale model-a=100 -o scores.parquet
 One file each:  fewbench import runs/*.jsonl --item id --score correct -o scores.parquet
 Two imports:    fewbench import a.parquet b.parquet -o scores.parquet
 Several runs:   fewbench import r.csv … --trials mean -o scores.parquet

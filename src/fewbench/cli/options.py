@@ -79,7 +79,16 @@ WeightsOption = Annotated[
         "--weights",
         metavar="FILE",
         help="Weights in the full score: a table with a column weight, and task (how much a task "
-        "counts, whatever its size) or id.",
+        "counts, whatever its size) or id. A weight of 0 retires it.",
+    ),
+]
+DropItemsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--drop-items",
+        metavar="FILE",
+        help="Items that are retired and do not count: a text file with one id a line, or a table "
+        "with a column id.",
     ),
 ]
 SCORING = {
@@ -87,6 +96,7 @@ SCORING = {
     "metric": MetricOption,
     "filter": FilterOption,
     "weights": WeightsOption,
+    "drop_items": DropItemsOption,
 }
 """Options that ask another question of answers that are there."""
 Cluster = Annotated[

@@ -89,6 +89,7 @@ def _all() -> None:
     fewbench pack scores.parquet -m greedy-ridge -n 100 -o mmlu-100.few
     fewbench pack show mmlu-100.few
     fewbench start mmlu-100.few -o run
+    fewbench pack next-scores.parquet -n 100 --keep mmlu-100.few -o mmlu-100-next.few
     fewbench pack refresh run newer.few
     """
 

@@ -9,6 +9,7 @@ from fewbench.decide.rank_result import Place, Ranked, Ranking, TaskRanking
 from fewbench.decide.track import track
 from fewbench.decide.track_folder import add_checkpoint
 from fewbench.decide.track_result import Change, Point, Track
+from fewbench.decide.verify import Verification, verify
 from fewbench.decide.versus import versus
 from fewbench.decide.versus_result import TaskDifference, Versus
 
@@ -25,6 +26,7 @@ __all__ = [
     "TaskDifference",
     "TaskRanking",
     "Track",
+    "Verification",
     "Versus",
     "add_checkpoint",
     "best",
@@ -32,5 +34,6 @@ __all__ = [
     "rank",
     "run_versus",
     "track",
+    "verify",
     "versus",
 ]

@@ -7,11 +7,36 @@ import numpy as np
 from fewbench._names import counted, some
 from fewbench.decide.operands import Operand, known_operands
 from fewbench.errors import EvaluationError
-from fewbench.methods.sources import opposed_models, whole_sources
+from fewbench.methods.sources import is_known, opposed_models, whole_sources
 from fewbench.scores import Scores
 
 FEWEST = 2
 """Models that have an order."""
+
+
+def complete_models(scores: Scores) -> tuple[list[str], tuple[str, ...]]:
+    """Return the models of a table that ran nearly all items, and a note on the others.
+
+    Only such models are ranked beside estimates: the error of a score with other missing answers is
+    known among models of one table alone.
+    """
+    _check_whole(scores)
+    is_complete = is_known(scores)
+    names = np.array(scores.model_ids, dtype=object)
+    others = names[~is_complete].tolist()
+    note = (
+        f"{counted(len(others), 'model')} of the table left out, as they lack answers: "
+        f"{some(others, quotes=False)}. Rank the table by itself to see them"
+    )
+    return names[is_complete].tolist(), (note,) * bool(others)
+
+
+def _check_whole(scores: Scores) -> None:
+    if scores.chosen is not None:
+        raise EvaluationError(
+            "a pack of chosen items has no answers to the others, which ranking needs",
+            hint="use the scores that the pack was made from",
+        )
 
 
 def table_operands(scores: Scores, models: Sequence[str]) -> tuple[list[Operand], tuple[str, ...]]:
@@ -28,11 +53,7 @@ def table_operands(scores: Scores, models: Sequence[str]) -> tuple[list[Operand]
     ScoresError
         If fewer than two models ran half of the items, or a model is unknown.
     """
-    if scores.chosen is not None:
-        raise EvaluationError(
-            "a pack of chosen items has no answers to the others, which ranking needs",
-            hint="use the scores that the pack was made from",
-        )
+    _check_whole(scores)
     rows = np.arange(scores.n_models)
     if models:
         rows = np.sort(scores.model_positions(models))

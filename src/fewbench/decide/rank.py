@@ -1,6 +1,7 @@
 """Rank: the order of several models, and how sure it is."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from fewbench._warned import issue
 from fewbench.decide.allocation import allocate
 from fewbench.decide.history import history_of
 from fewbench.decide.joint_estimate import JointEstimate
-from fewbench.decide.leaderboard import FEWEST, table_operands
+from fewbench.decide.leaderboard import FEWEST, complete_models, table_operands
 from fewbench.decide.next_items import (
     ONE_LOOK,
     ask_items,
@@ -39,6 +40,7 @@ from fewbench.uncertainty.sampling import check_level
 def rank(
     *evaluations: Evaluation | tuple[Evaluation, str] | Scores,
     models: Sequence[str] = (),
+    all_models: bool = False,
     top: int = 1,
     tasks: bool = False,
     level: float = 0.9,
@@ -66,9 +68,12 @@ def rank(
     *evaluations : Evaluation, (Evaluation, str) or Scores
         Evaluations, all of whose targets with answers are ranked, or single targets. Or a table of
         scores, whose models are ranked. Models that ran less than half of the items are left out.
+        Or a table and evaluations: all targets, beside the models that ran all items.
     models : sequence of str
         For evaluations: source models to rank as well, which ran all items. For a table: the models
         to rank (default: all).
+    all_models : bool
+        For evaluations: rank all source models that ran all items as well.
     top : int
         Number of best models that you want to find.
     tasks : bool
@@ -81,8 +86,8 @@ def rank(
     fixed_items : bool
         Rank the scores on exactly these items, of these runs, and not the models.
     history : bool
-        For evaluations of one model's versions: also show the scores in the order of the runs'
-        dates, with the change from one run to the next.
+        Also show the scores in the order of dates: those of runs, and the column date of a table's
+        models. With the change from one to the next, and the best so far.
     next_items : int, optional
         For evaluations: number of further items to distribute over the targets so that they settle
         the best `top`.
@@ -108,12 +113,19 @@ def rank(
     check_level(level)
     check_next(next_items, ask=ask)
     tables = [given for given in evaluations if isinstance(given, Scores)]
-    if tables:
-        _check_alone(len(evaluations), sequential or history or next_items is not None)
+    targets = [given for given in evaluations if not isinstance(given, Scores)]
+    if tables and not targets:
+        _check_alone(len(tables), sequential or next_items is not None)
         scores = tables[0]
         sides, notes = table_operands(scores, models)
     else:
-        sides, scores, notes = _operands(evaluations, models, ask=ask)
+        _check_alone(len(tables), of_evaluations=False)
+        left_out: tuple[str, ...] = ()
+        if all_models or (tables and not models):
+            table = tables[0] if tables else _largest_table(targets)
+            models, left_out = complete_models(table)
+        sides, scores, notes = _operands(targets, models, *tables, ask=ask)
+        notes = (*notes, *left_out)
     names = [side.name for side in sides]
     _check_top(top, len(sides))
     dated = history_of(sides, scores, level, fixed_items=fixed_items) if history else ()
@@ -162,6 +174,8 @@ def rank(
         is_settled=is_settled,
         is_decidable=is_decidable,
         items_total=scores.n_items,
+        items_by_task=dict(zip(scores.tasks, np.bincount(scores.task_of).tolist(), strict=True)),
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
         tasks=by_task,
         next_targets=next_targets,
         next_items=more,
@@ -175,22 +189,28 @@ def rank(
 
 
 def _check_alone(number: int, of_evaluations: bool) -> None:
-    """Raise EvaluationError if a table is ranked with more, or with options of evaluations."""
+    """Raise EvaluationError if several tables are ranked, or one with options of evaluations."""
     if number > 1:
         raise EvaluationError(
-            "a table of scores is ranked by itself",
-            hint="join tables with fewbench import, or name source models beside evaluations "
-            "(--models)",
+            f"{number} tables of scores cannot be ranked together",
+            hint="join them with fewbench import, and rank that table",
         )
     if of_evaluations:
         raise EvaluationError(
-            "a table of scores has no dated runs, and no further items to run",
-            hint="leave out --sequential, --history, --next-items and --ask",
+            "a table of scores has no further items to run",
+            hint="leave out --sequential, --next-items and --ask",
         )
 
 
+def _largest_table(evaluations: Sequence[Any]) -> Scores:
+    """Return the source scores that `operands` compares evaluations by."""
+    own = (given[0] if isinstance(given, tuple) else given for given in evaluations)
+    tables: list[Scores] = [evaluation.scores for evaluation in own]
+    return max(tables, key=lambda table: table.n_models)
+
+
 def _operands(
-    evaluations: Sequence[Any], models: Sequence[str], *, ask: bool
+    evaluations: Sequence[Any], models: Sequence[str], table: Scores | None = None, *, ask: bool
 ) -> tuple[list[Operand], Scores, tuple[str, ...]]:
     """Return the targets and source models to rank, the source scores, and notes."""
     targets: list[tuple[Evaluation, str]] = []
@@ -208,13 +228,14 @@ def _operands(
             hint="record answers of more targets, or name source models to rank with them",
         )
     beside = [given for given in evaluations if isinstance(given, Evaluation)]
-    sides, scores, notes = operands(*targets, *models, beside=beside, ask=ask)
+    sides, scores, notes = operands(*targets, *models, scores=table, beside=beside, ask=ask)
     names = [side.name for side in sides]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
             f"{twice!r} is ranked twice",
-            hint="name single targets (DIR:TARGET), each name once",
+            hint="name single targets (DIR:TARGET), each name once; a submission in the table "
+            "needs no folder",
         )
     return sides, scores, notes
 

@@ -10,7 +10,7 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, probability, some
 from fewbench._warned import in_cell
-from fewbench.decide.history import Dated, history_section
+from fewbench.decide.history_result import Dated, history_section
 from fewbench.decide.pairing import Pairing
 from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
@@ -24,6 +24,8 @@ SHOWN_CONTENDERS = 6
 """Names of models in the finding."""
 SHOWN_NAMES = 2
 """Names in a cell."""
+MOST_COLUMNS = 8
+"""Tasks that have a column each."""
 SHOWN_ROWS = 40
 """Rows of a text; files have all."""
 
@@ -147,6 +149,10 @@ class Ranking(Shown, Frozen):
     is_decidable : bool
         Whether all items could settle it, if the differences stay.
     items_total : int
+    items_by_task : dict of str to int
+        Number of items of each task.
+    date : str
+        Day on which the models were ranked (UTC).
     tasks : tuple of TaskRanking
         The order on each task, if wanted.
     next_targets : tuple of str
@@ -164,8 +170,8 @@ class Ranking(Shown, Frozen):
     sequential : bool
         Whether the ranks hold at all looks at growing answers together.
     history : tuple of Dated
-        The targets that have a date, the oldest first, with the change from one to the next, if
-        wanted.
+        The targets that have a date, the oldest first, with the change from one to the next and
+        the best so far, if wanted.
     warnings : tuple of str
     """
 
@@ -179,6 +185,8 @@ class Ranking(Shown, Frozen):
     is_settled: bool
     is_decidable: bool = True
     items_total: int
+    items_by_task: dict[str, int] = Field(default_factory=dict)
+    date: str = ""
     tasks: tuple[TaskRanking, ...] = ()
     next_targets: tuple[str, ...] = ()
     next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -206,8 +214,11 @@ class Ranking(Shown, Frozen):
             return [target for target in self.targets if target.rank_low <= self.top]
         return [target for target in self.targets if target.may_be_best]
 
-    def page(self) -> Page:
-        """Return who ranks first, the ranks of all with their ranges, and what to run next."""
+    def page(self, title: str | None = None) -> Page:
+        """Return who ranks first, the ranks of all with their ranges, and what to run next.
+
+        A page of a leaderboard may have a title.
+        """
         unit, n = Unit(self.scale), len(self.targets)
         leading = [target.target for target in self.targets if target.rank <= self.top]
         is_estimated = any(target.items_run < self.items_total for target in self.targets)
@@ -225,7 +236,8 @@ class Ranking(Shown, Frozen):
                 f"Even all {counted(self.items_total, 'item')} {would} decide it; more such "
                 "questions, and repeated runs of the items, would."
             )
-        sections = [self._ranks(unit), self._of_charts()]
+        about = Section("about", "About", facts=self._about(), detail=True)
+        sections = [about, self._ranks(unit), self._of_charts()]
         sections += [self._tasks()] if self.tasks else []
         if self.history:
             sections.append(
@@ -247,7 +259,7 @@ class Ranking(Shown, Frozen):
         more = [f"run more items of {targets}: {how}"] * bool(targets)
         return Page(
             "rank",
-            counted(n, "model"),
+            title or counted(n, "model"),
             f"{on_these(self.items_total)}, {seen}",
             [*lesser, *average_notes(self.average)],
             self.warnings,
@@ -288,12 +300,14 @@ class Ranking(Shown, Frozen):
         contenders = {target.target for target in self.contenders}
         everyone = all(target.items_run == self.items_total for target in self.targets)
         among = "be best" if self.top == 1 else f"be in top {self.top}"
+        of_tasks = self.tasks if 1 < len(self.tasks) <= MOST_COLUMNS else ()
         columns: list[tuple[str, bool, Callable[[Ranked], str]]] = [
             ("Model", False, lambda target: target.target),
             ("Rank", True, lambda target: str(target.rank)),
-            ("Range", True, lambda target: f"{target.rank_low} to {target.rank_high}"),
+            ("Range", True, _range),
             ("Score", True, lambda target: unit.score(target.score)),
             (f"{self.level:.0%} interval", True, lambda target: _ends(target.interval, unit)),
+            *((task.task, True, _score_on(task, unit)) for task in of_tasks),
             ("P(best)", True, lambda target: probability(target.chance_best)),
             (f"P(top {self.top})", True, lambda target: probability(target.chance_top)),
             (f"May {among}", False, lambda target: "yes" * (target.target in contenders)),
@@ -310,9 +324,24 @@ class Ranking(Shown, Frozen):
             f"May {among}: {self._contender_note}",
             "Tied with: models that are not clearly better or worse.",
         ]
+        if of_tasks and not everyone:
+            notes.append(f"±: half of the {self.level:.0%} interval, where only some items ran.")
         head = [(title, is_number) for title, is_number, _ in columns]
         table = Table("Ranks", head, rows, "a model", first=SHOWN_ROWS)
         return Section("places", "Ranks", notes, tables=[table])
+
+    def _about(self) -> dict[str, str]:
+        """Return what was ranked, on what, and when."""
+        of_task = (f"{task} ({items:,})" for task, items in self.items_by_task.items())
+        ran_all = sum(target.items_run == self.items_total for target in self.targets)
+        models = f"{ran_all:,} ran all items"
+        if n_partial := len(self.targets) - ran_all:
+            models += f", {n_partial:,} a part: their scores are estimates"
+        return {
+            "Date": self.date,
+            "Benchmark": f"{counted(self.items_total, 'item')}: {some(of_task, quotes=False)}",
+            "Models": models,
+        }
 
     @property
     def _contender_note(self) -> str:
@@ -356,6 +385,29 @@ class Ranking(Shown, Frozen):
 
 def _ends(interval: Interval | None, unit: Unit) -> str:
     return unit.scores(interval) if interval and interval.low < interval.high else "–"
+
+
+def _range(place: Place) -> str:
+    """Return the ranks that a model may have; one that is sure stands alone."""
+    low, high = place.rank_low, place.rank_high
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _score_on(task: TaskRanking, unit: Unit) -> Callable[[Place], str]:
+    """Return a function that prints a model's score on a task, with a half width if estimated."""
+    places = {place.target: place for place in task.targets}
+
+    def score(target: Place) -> str:
+        place = places.get(target.target)
+        if place is None:
+            return "–"
+        text = unit.score(place.score)
+        if place.items_run < task.items:
+            ends = place.interval
+            text += f" ± {unit.points((ends.high - ends.low) / 2) if ends else '?'}"
+        return text
+
+    return score
 
 
 def _few(names: Sequence[str]) -> str:

@@ -28,6 +28,7 @@ from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
 from fewbench.scores import Benchmark, Scores
+from fewbench.scores.benchmark import retired_note
 from fewbench.scores.roles import as_sources, source_models
 from fewbench.show.page import Page
 from fewbench.uncertainty.intervals import FEWEST_TO_STOP
@@ -293,7 +294,7 @@ class Evaluation:
             place = "the scores" if isinstance(scores, Scores) else os.fspath(scores)
             sources = scoring.of_table(counted_alike(named, self.scores, place), place)
         entries = list(self.entries)
-        notes = list(self.read_notes)
+        notes = [*self.read_notes, *retired_note(self.scores.n_items, sources.n_items)]
         if scoring.read_as:
             entries = [entry for entry in entries if not isinstance(entry, AnswerSet)]
             for target in self._answering():

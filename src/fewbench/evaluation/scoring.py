@@ -36,7 +36,11 @@ class Scoring(Frozen):
         Names as the logs have them.
     weights : path or mapping, optional
         Weights of tasks or of items: a mapping by name, or a table with a column `task` or `id`,
-        and a column `weight`. Weights of tasks say how much each task counts, whatever its size.
+        and a column `weight`. Weights of tasks say how much each task counts, whatever its size. A
+        weight of 0 retires an item or a task.
+    drop_items : path or sequence of str, optional
+        Items that are retired, such as those with a wrong key: ids, a text file with one a line, or
+        a table with a column `id`. Ids that the scores do not have are retired already.
 
     Examples
     --------
@@ -48,6 +52,7 @@ class Scoring(Frozen):
     metric: str | None = None
     filter: str | None = None
     weights: str | os.PathLike[str] | Mapping[str, float] | None = None
+    drop_items: str | os.PathLike[str] | tuple[str, ...] | None = None
 
     def __bool__(self) -> bool:
         """Return whether anything is asked for."""
@@ -80,7 +85,23 @@ class Scoring(Frozen):
                 )
         return self._weighed(scores.averaged(self.average or scores.average))
 
+    def _left(self, scores: Scores) -> Scores:
+        """Return the scores without retired items."""
+        if self.drop_items is None:
+            return scores
+        ids = _read_ids(self.drop_items)
+        retired = scores.items.index.isin(ids)
+        if not retired.any() or retired.all():
+            where = "drop_items" if isinstance(self.drop_items, tuple) else str(self.drop_items)
+            which = "all" if retired.any() else "none"
+            raise EvaluationError(
+                f"{where}: {which} of the {scores.n_items:,} items listed there",
+                hint=f"write one id per line; ids look like {some(scores.item_ids[:2])}",
+            )
+        return scores.take(items=np.flatnonzero(~retired))
+
     def _weighed(self, scores: Scores) -> Scores:
+        scores = self._left(scores)
         if self.weights is None:
             return scores
         column, weights = _read_weights(self.weights, scores)
@@ -173,6 +194,30 @@ def _read_weights(
             hint="give every one a weight above 0, or 0 to leave it out",
         )
     return column, {name: float(weight) for name, weight in weights.items()}
+
+
+def _read_ids(given: str | os.PathLike[str] | tuple[str, ...]) -> Sequence[str]:
+    """Return ids from a text file with one a line, or a table."""
+    if isinstance(given, tuple):
+        return given
+    path = Path(given)
+    if path.suffix.lower() in ("", ".txt"):
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise EvaluationError(
+                f"{path}: cannot be read ({error})", hint="name a text file with one id per line"
+            ) from error
+        return [line.strip() for line in lines if line.strip()]
+    from fewbench.readers.frames import load_table
+
+    frame = load_table(path, [*IDS])
+    if not (there := [name for name in IDS[:2] if name in frame]):
+        raise EvaluationError(
+            f"{path}: no column of ids; its columns are {some(list(frame.columns))}",
+            hint="write a column id, or a text file with one id per line",
+        )
+    return frame[there[0]].astype(str).tolist()
 
 
 def answers_in_logs(

@@ -1,6 +1,7 @@
 """Make packs: choose the items, measure the method's errors, and keep what estimates need."""
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import did_you_mean
+from fewbench._names import counted, did_you_mean
 from fewbench._threads import one_thread
 from fewbench._version import __version__
 from fewbench.errors import MethodError, PackError
@@ -19,6 +20,7 @@ from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
 from fewbench.evaluation.estimating import unrun_note
 from fewbench.evaluation.opening import count_items
+from fewbench.evaluation.packed import subset_of
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Subset, find_method
 from fewbench.methods.base import AUTO
@@ -31,7 +33,7 @@ from fewbench.methods.sources import (
     reliability,
     whole_sources,
 )
-from fewbench.packs.contents import Pack
+from fewbench.packs.contents import Pack, open_pack
 from fewbench.scores import Scores
 from fewbench.scores.families import FAMILY, families_of
 from fewbench.scores.groups import EQUAL, GROUP
@@ -76,6 +78,7 @@ def pack(
     cite: str | None = None,
     anonymous: bool = False,
     by: str | None = None,
+    keep: str | os.PathLike[str] | None = None,
     seed: int = 0,
     backtest: bool = True,
     repeats: int = 3,
@@ -108,6 +111,9 @@ def pack(
         Leave out names, families and dates of the source models.
     by : str, optional
         Make one benchmark for each value of this column of the items: task, group, …
+    keep : path, optional
+        Earlier pack (.few), such as that of last month. Its items stay, but for those that the
+        scores no longer have; the method chooses the others.
     seed : int
         Random seed.
     backtest : bool
@@ -144,6 +150,7 @@ def pack(
             hint="repeats must be 3 or more, workers 1 or more",
         )
     name = name or "benchmark"
+    earlier = None if keep is None else _chosen_in(keep)
     tables = {name: scores} if by is None else _divided(scores, by)
     step = on_step or (lambda text: None)
     parts = []
@@ -152,7 +159,7 @@ def pack(
             report = step if by is None else _prefixed(step, f"{key} ({at + 1} of {len(tables)}): ")
             n = count_items(budget, table)
             n = n if by is None else min(n, max(1, table.n_items // 2))
-            maker = _Maker(table, key, method, n, seed, anonymous, report, pool)
+            maker = _Maker(table, key, method, n, seed, anonymous, report, pool, earlier)
             rows, notes = maker.backtest(repeats) if backtest else ([], [])
             parts.append(maker.part(rows, notes))
     record = PackRecord(
@@ -170,6 +177,54 @@ def pack(
 
 def _prefixed(step: OnStep, head: str) -> OnStep:
     return lambda text: step(head + text)
+
+
+def _chosen_in(path: str | os.PathLike[str]) -> Subset:
+    """Return the chosen items of an earlier pack, of all its benchmarks."""
+    origins = [scores_of(Path(path), part).origin for part in open_pack(path).parts]
+    subsets = [None if origin is None else subset_of(origin) for origin in origins]
+    chosen = [subset for subset in subsets if subset is not None]
+    if len(chosen) < len(subsets) or any(s.is_sample or s.weights is not None for s in chosen):
+        raise PackError(
+            f"{path}: its items are weighed, a random sample, or chosen as answers arrive, so they "
+            "cannot be kept with others",
+            hint="leave out --keep: with the same --seed, most items of a random sample stay",
+        )
+    return Subset(
+        items=tuple(item for subset in chosen for item in subset.items),
+        chances=tuple(
+            chance for subset in chosen for chance in subset.chances or (None,) * len(subset.items)
+        ),
+    )
+
+
+def _with_kept(chosen: Evaluation, earlier: Subset, seed: int) -> tuple[Evaluation, int]:
+    """Return the evaluation with the items of an earlier pack that the scores have, and how many.
+
+    The method chooses as many others as its budget leaves. These stand for themselves: only items
+    that are drawn stand for items that do not run, with the chance of their draw.
+    """
+    scores, made = chosen.scores, chosen.provenance
+    there = [at for at, item in enumerate(earlier.items) if item in scores.items.index]
+    subset = chosen.subset
+    if subset is None or subset.is_sample or subset.weights is not None:
+        raise PackError(
+            f"{made.method} weighs its items, draws them, or chooses them as answers arrive, so it "
+            "keeps no earlier ones",
+            hint="use fewbench-static or greedy-ridge",
+        )
+    if len(there) > made.budget:
+        raise PackError(
+            f"{counted(len(there), 'item')} of the earlier pack stay, and the budget is "
+            f"{made.budget:,}",
+            hint=f"use -n {len(there)} or more",
+        )
+    kept = {earlier.items[at]: earlier.chances[at] if earlier.chances else None for at in there}
+    others = [item for item in subset.items if item not in kept][: made.budget - len(kept)]
+    given = Subset(items=(*kept, *others), chances=(*kept.values(), *[None] * len(others)))
+    if not any(given.chances or ()):
+        given = Subset(items=given.items)
+    return Evaluation(scores, made.method, len(given.items), seed=seed, subset=given), len(kept)
 
 
 def _divided(scores: Scores, by: str) -> dict[str, Scores]:
@@ -193,7 +248,7 @@ class _Maker:
 
     def __init__(
         self, scores: Scores, name: str, method: str | Method, items: int, seed: int,
-        anonymous: bool, step: OnStep, pool: Pool,
+        anonymous: bool, step: OnStep, pool: Pool, earlier: Subset | None = None,
     ) -> None:  # fmt: skip
         self.pool = pool
         self.name, self.seed, self.anonymous, self.step = name, seed, anonymous, step
@@ -206,6 +261,13 @@ class _Maker:
             self.notes.append(unrun_note(scores))
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
+        if earlier is not None:
+            chosen, n_kept = _with_kept(chosen, earlier, seed)
+            self.notes.append(
+                f"{n_kept:,} of {counted(chosen.provenance.budget, 'item')} are of an earlier pack "
+                f"of {len(earlier.items):,}; the errors by kind of target are of items that are "
+                "all chosen anew"
+            )
         self.made = chosen.provenance
         self.notes += chosen.notes
         try:
@@ -286,13 +348,17 @@ class _Maker:
 
     @cached_property
     def _held(self) -> HeldOut | None:
-        """The method's errors on held-out source models, at all looks."""
-        n = self.made.budget
-        if self.method.plain_sampling and self.scores.counts_equally:
+        """The method's errors on held-out source models, at all looks.
+
+        Items of an earlier pack were chosen with all source models, so they suit the held-out ones,
+        too: the errors are those of items that the method chooses without them.
+        """
+        n, method = self.made.budget, find_method(self.made.method)
+        if method.plain_sampling and self.scores.counts_equally:
             return None  # its interval needs no errors
         self.step("measuring the method's errors on held-out source models")
         with one_thread():
-            how = (self.method, self.scores, n, self.made.seed, looks_of(n))
+            how = (method, self.scores, n, self.made.seed, looks_of(n))
             return measure(*how, pool=self.pool)
 
     def backtest(self, repeats: int) -> tuple[list[dict[str, Cell]], list[str]]:

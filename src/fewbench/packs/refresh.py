@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from fewbench._names import counted
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
@@ -11,6 +12,7 @@ from fewbench.evaluation.entries import AnswerSet, JournalEntry, kept_replies
 from fewbench.evaluation.journal import Header, Journal, targets_of
 from fewbench.packs.contents import open_pack
 from fewbench.scores import Scores
+from fewbench.scores.benchmark import changes
 
 
 def refresh_pack(
@@ -42,7 +44,7 @@ def refresh_pack(
     journal = Journal(Path(folder))
     header, entries = journal.header(), list(journal.fresh())
     scores = open_pack(pack).scores()
-    before, notes = _before(folder, header, level)
+    before, notes = _before(folder, header, level, scores)
     targets = targets_of(header, entries)
     runs: dict[str, dict[str, float]] = {name: {} for name in targets}
     for entry in entries:
@@ -79,10 +81,19 @@ def refresh_pack(
 
 
 def _before(
-    folder: str | os.PathLike[str], header: Header, level: float
+    folder: str | os.PathLike[str], header: Header, level: float, now: Scores
 ) -> tuple[Estimates, list[str]]:
+    """Return the estimates by the run's own sources, and notes: on other items of the pack, too."""
     try:
-        return Evaluation.open(folder).estimate(level, warn=False), []
+        evaluation = Evaluation.open(folder)
+        was, notes = evaluation.scores, list[str]()
+        if {*was.items.index} != {*now.items.index}:
+            differ = "; ".join(changes(was.benchmark, now.benchmark)[:2])
+            notes = [
+                f"the score before is of {counted(was.n_items, 'item')}, and this one of "
+                f"{now.n_items:,}: {differ}"
+            ]
+        return evaluation.estimate(level, warn=False), notes
     except (FewbenchError, OSError) as error:
         reason = error.message if isinstance(error, FewbenchError) else str(error)
         return Estimates(), [f"the run's own sources ({header.scores}) give no estimate: {reason}"]

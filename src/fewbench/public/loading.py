@@ -8,7 +8,8 @@ from fewbench._text import quoted
 from fewbench._warned import issue
 from fewbench.errors import ReaderError
 from fewbench.public.kept import located
-from fewbench.readers import Reading, are_items, import_results, look, read_items
+from fewbench.readers import Reading, are_items, import_results, look
+from fewbench.readers.items import items_and_notes
 from fewbench.readers.table_files import read_saved
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.files import is_saved
@@ -43,7 +44,8 @@ def open_scores(place: str | os.PathLike[str], scale: Scale | None = None) -> Re
         return read_saved(path, scale)
     found = look(path)
     if are_items(found):
-        return Reading(as_sources(read_items(path)))
+        benchmark, notes = items_and_notes(path)
+        return Reading(as_sources(benchmark), notes=notes)
     try:
         return import_results(found, scale=scale)
     except ReaderError as error:

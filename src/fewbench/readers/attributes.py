@@ -12,7 +12,7 @@ from fewbench.errors import FewbenchError, Mistakes, ReaderError
 from fewbench.readers.frames import TEXT, load_table
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Scores
-from fewbench.scores.benchmark import CLUSTER
+from fewbench.scores.benchmark import CLUSTER, WEIGHT
 from fewbench.scores.build import require_columns
 
 
@@ -30,7 +30,8 @@ def join_attributes(
         A table (.csv, .tsv, .parquet, .jsonl, .ndjson) with one row per model: a column `model`
         with the ids, and any others. `date`, `family` and `role` have a meaning.
     items : path, optional
-        The same for items, with a column `item`. A column `task` replaces the tasks.
+        The same for items, with a column `item`. A column `task` replaces the tasks, and a `weight`
+        of 0 retires an item.
 
     Raises
     ------
@@ -51,6 +52,12 @@ def join_attributes(
 def _joined(scores: Scores, source: Path, kind: str) -> Scores:
     metadata = read_attributes(source, kind)
     try:
+        if kind == "item" and WEIGHT in metadata:
+            weights = pd.to_numeric(metadata[WEIGHT], errors="coerce")
+            if len(retired := metadata.index[weights == 0]):
+                left = ~scores.items.index.isin(retired)
+                scores = scores.take(items=np.flatnonzero(left))
+                metadata = metadata[metadata.index.isin(scores.items.index)]
         table = _join(getattr(scores, f"{kind}s"), metadata, kind)
         return scores.changed(**{f"{kind}s": table})
     except FewbenchError as error:

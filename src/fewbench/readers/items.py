@@ -10,12 +10,13 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
+from fewbench._warned import issue
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.readers.frames import TEXT, load_table
 from fewbench.readers.reading import FoundFiles
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Benchmark
-from fewbench.scores.benchmark import CLUSTER, WEIGHT
+from fewbench.scores.benchmark import CLUSTER, WEIGHT, retired_note
 from fewbench.scores.costs import read_amounts
 from fewbench.scores.table import NO_TASK
 
@@ -32,7 +33,7 @@ def read_items(path: str | os.PathLike[str]) -> Benchmark:
     ----------
     path : path
         A .csv, .tsv, .parquet, .jsonl or .ndjson file with one row per item: a column `id` (or
-        `item`), and, if there are any, `task`, `weight` (in the full score; above 0), `cost` (of
+        `item`), and, if there are any, `task`, `weight` (in the full score; 0 retires), `cost` (of
         running the item; 0 or more), `cluster` (items of one cluster belong together, such as
         questions on one passage) and others, which are kept. Lists and objects become JSON text.
 
@@ -52,10 +53,18 @@ def read_items(path: str | os.PathLike[str]) -> Benchmark:
     >>> benchmark.item_ids.tolist(), benchmark.item_weights.tolist()
     (['007', '8'], [0.25, 0.75])
     """
-    source = Path(path)
+    benchmark, notes = items_and_notes(Path(path))
+    issue(notes)
+    return benchmark
+
+
+def items_and_notes(source: Path) -> tuple[Benchmark, tuple[str, ...]]:
+    """Return the benchmark of a file of items, and a note on those that are retired."""
     frame = load_table(source, [*TEXT, "id"])
     try:
-        return Benchmark(_items(frame))
+        items = _items(frame)
+        left = items[items[WEIGHT] > 0] if WEIGHT in items else items
+        return Benchmark(left), retired_note(len(items), len(left))
     except FewbenchError as error:
         raise ReaderError(f"{source}: {error.message}", hint=error.hint) from error
 
@@ -170,17 +179,18 @@ def _texts(column: "pd.Series[Any]", name: str, hint: str) -> list[str]:
 
 
 def _numbers(column: "pd.Series[Any]", name: str) -> list[float]:
-    least = "above 0" if name == WEIGHT else "of 0 or more"
     numbers = []
     values = column.astype(object)
     converted = read_amounts(values) if name == COST else pd.to_numeric(values, errors="coerce")
     for row, (value, number) in enumerate(zip(values, converted, strict=True), start=1):
-        if not (np.isfinite(number) and (number > 0 or (number == 0 and name == COST))):
+        if not (np.isfinite(number) and number >= 0):
             raise ReaderError(
-                f"{name} is {value!r} at row {row}, not a number {least}",
+                f"{name} is {value!r} at row {row}, not a number of 0 or more",
                 hint="give every item a number, or leave the column out",
             )
         numbers.append(float(number))
+    if name == WEIGHT and not any(numbers):
+        raise ReaderError("no item has a weight above 0", hint="0 retires an item")
     return numbers
 
 

@@ -1,7 +1,7 @@
 """Read scores from any file or folder; find logs, join them and account for every file."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
@@ -198,6 +198,7 @@ def import_results(
     missing: Sequence[str] = (),
     right: Sequence[str] = (),
     wrong: Sequence[str] = (),
+    rescale: Mapping[str, float] | None = None,
     trials: str | None = None,
     errors: Literal["wrong", "not-run"] | None = None,
     scale: Scale | None = None,
@@ -249,6 +250,9 @@ def import_results(
         Table: texts for the best score, such as PASS.
     wrong : sequence of str
         Table: texts for the worst score, such as FAIL.
+    rescale : mapping of str to float, optional
+        Table: by how much a model's scores are divided, such as 100 for one model in percent among
+        fractions.
     trials : str, optional
         Long table or logs: what several answers of a model to an item become: mean, first, or
         pass@K, the chance that one of K answers is right. The table keeps how far the answers vary.
@@ -298,7 +302,9 @@ def import_results(
         errors,
     )
     words = CellWords(missing, right, wrong)
-    tables = TableOptions(columns or Columns(), transposed, words, trials, accept_differences)
+    tables = TableOptions(
+        columns or Columns(), transposed, words, trials, accept_differences, dict(rescale or {})
+    )
     _check_found(found, has_tables=tables.columns != Columns())
     if found.units:
         refuse_options(sources[0], found.units[0][0].name, tables.given)

@@ -1,7 +1,7 @@
 """Files that are not logs: tables, arrays and saved scores, one or several joined into one."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,11 +34,13 @@ class TableOptions:
     words: CellWords = field(default_factory=CellWords)
     trials: str | None = None
     accept_differences: bool = False
+    rescale: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def given(self) -> list[str]:
         """The options for tables alone that differ from their defaults."""
         options = {"columns": self.columns != Columns(), "--transposed": self.transposed}
+        options["--rescale"] = bool(self.rescale)
         options |= {f"--{name}": bool(texts) for name, texts in vars(self.words).items()}
         return [option for option, is_given in options.items() if is_given]
 
@@ -132,6 +134,7 @@ def _read_table(
         has_tasks=like is not None,
         words=options.words,
         trials=options.trials,
+        rescale=options.rescale,
         notes=notes if like is None else None,
     )
     notes += repeats_notes(table.repeats, options.trials)

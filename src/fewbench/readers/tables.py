@@ -1,7 +1,7 @@
 """Tables of scores whose columns the user names: long and wide, in one file or several."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, some
+from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import ColumnError, FewbenchError, Mistakes, ReaderError, RepeatedError
 from fewbench.readers.frames import Columns, load_table, parts_of, reader_of, table_columns
 from fewbench.readers.json_rows import fitting
@@ -43,6 +43,7 @@ def read_table(
     has_tasks: bool = False,
     words: CellWords | None = None,
     trials: str | None = None,
+    rescale: Mapping[str, float] | None = None,
     notes: list[str] | None = None,
 ) -> Scores:
     """Read a long or wide table of scores; the columns named say which it is.
@@ -68,6 +69,8 @@ def read_table(
         Texts for missing, right and wrong scores.
     trials : str, optional
         For a long table: what several rows of a model and item become; see `from_long`.
+    rescale : mapping of str to float, optional
+        By how much the scores of a model are divided.
     notes : list of str, optional
         Receives notes on rows without a score, and on models that are called as their files.
 
@@ -95,6 +98,9 @@ def read_table(
     else:
         frame = load_table(sources[0], columns.ids, None, words)
     try:
+        if rescale:
+            named = None if transposed else str(columns.model)
+            frame = _rescaled(frame, rescale, named, score if long else None)
         if not long:
             return from_wide(
                 frame, model=label, transposed=transposed, scale=scale, **asdict(words)
@@ -128,6 +134,33 @@ def read_table(
         )
     except FewbenchError as error:
         raise _explained(error, sources, columns, frame).within(what) from error
+
+
+def _rescaled(
+    frame: "pd.DataFrame", factors: Mapping[str, float], model: str | None, score: str | None
+) -> "pd.DataFrame":
+    """Divide the scores of some models: rows by a column of models, or columns without one."""
+    if bad := [name for name, factor in factors.items() if not 0 < factor < np.inf]:
+        raise ReaderError(
+            f"cannot divide the scores of {some(bad)} by {factors[bad[0]]:g}",
+            hint="use a number above 0: 100 for percentages",
+        )
+    columns = [*map(str, frame.columns)]
+    names = frame[model].astype(str).to_numpy(object) if model else np.array(columns, dtype=object)
+    if unknown := [name for name in factors if name not in {*names}]:
+        raise ReaderError(
+            f"no model {some(unknown)} to rescale",
+            hint=did_you_mean(unknown[0], {*names}, f"models look like {some(names[:2])}"),
+        )
+    scored = [score] if score else [name for name in columns if name != model]
+    cells = frame[scored].astype(object).to_numpy(copy=True)  # texts for right and wrong stay
+    for name, factor in factors.items():
+        at = (names == name, slice(None)) if model else (slice(None), columns.index(name))
+        numbers = pd.to_numeric(pd.Series(cells[at].ravel()), errors="coerce").to_numpy() / factor
+        there = cells[at]
+        cells[at] = np.where(np.isnan(numbers), there.ravel(), numbers).reshape(there.shape)
+    rescaled = pd.DataFrame(cells, index=frame.index, columns=scored).infer_objects()
+    return pd.concat([frame.drop(columns=scored), rescaled], axis=1)[columns]
 
 
 def _costs(

@@ -216,6 +216,18 @@ class Benchmark(ItemTable):
         return f"Benchmark: {counted(self.n_items, 'item')}, {counted(len(self.tasks), 'task')}"
 
 
+def retired_note(before: int, now: int) -> tuple[str, ...]:
+    """Return a note on the items that are retired, which scores do not count; () if none is.
+
+    >>> retired_note(6000, 5988), retired_note(60, 60)
+    (('12 items of 6,000 retired: scores are of the other 5,988',), ())
+    """
+    n = before - now
+    return (f"{counted(n, 'item')} of {before:,} retired: scores are of the other {now:,}",) * bool(
+        n
+    )
+
+
 def changes(before: ItemTable, now: ItemTable) -> list[str]:
     """Return what differs between two versions of a benchmark, in words.
 

@@ -11,6 +11,7 @@ import numpy as np
 from fewbench._blocks import Matrix, by_columns, by_rows, is_large, not_run, row_blocks
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
+from fewbench._text import quoted
 from fewbench._types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from fewbench.errors import PackError, RangeError, ScoresError
 from fewbench.scores.benchmark import (
@@ -560,6 +561,7 @@ def _check_cells(
     if not len(items):
         raise ScoresError("no scores: the table has no items")
     outside, first, beyond_at = 0, (0, 0), np.zeros(len(items), dtype=bool)
+    beyond_of: list[str] = []
     lacking: list[Any] = []
     for rows in row_blocks(cells):
         if isinstance(cells, Cells) and cells.is_unit:  # all that is not known is who ran what
@@ -580,6 +582,7 @@ def _check_cells(
             first = rows.start + row, column
         outside += int(beyond.sum())
         beyond_at |= beyond.any(axis=0)
+        beyond_of += [str(name) for name in models[rows][np.flatnonzero(beyond.any(axis=1))]]
         gone = np.isnan(values)
         lacking.append(gone.all(axis=1))
     if outside:
@@ -589,9 +592,12 @@ def _check_cells(
             "",
             (
                 "correct them; or, if all models use some other range, state it on import: --range "
-                "0,100 or Scale(0, 100); if only some models do, rescale their scores"
+                "0,100 or Scale(0, 100); if only some models do, rescale their scores: --rescale "
+                f"{quoted(beyond_of[0])}=100 on import (in Python rescale=)"
             ),
         )
+        if len(beyond_of) < len(models):
+            where = f", all of {counted(len(beyond_of), 'model')}"
         if len(concerned) < tasks.nunique():
             where = f", all in {'task' if len(concerned) == 1 else 'tasks'} {some(concerned)}"
             hint = (

@@ -32,6 +32,8 @@ from fewbench.executors import InProcess, Lost, Pool
 from fewbench.methods.base import Method
 from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.sources import is_known, known_scores, learned_from, source_groups
+from fewbench.methods.static import StaticMethod
+from fewbench.methods.subset import Given
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.replay import Part, shared_part
@@ -295,7 +297,7 @@ def _measure(
 ) -> HeldOut:
     if not scores.n_models:
         return no_errors(looks, len(scores.tasks))
-    table = _part_of(scores, budget, seed)
+    table = _part_of(method, scores, budget, seed)
     limits = [None if look == budget else look for look in looks]
     effect = sampling_effect(scores, budget)
     jobs = [
@@ -394,10 +396,11 @@ def deal(groups: IntArray, n_parts: int, seed: int) -> IntArray:
     return np.asarray(part_of[groups])
 
 
-def _part_of(scores: Scores, budget: int, seed: int) -> Scores:
+def _part_of(method: Method, scores: Scores, budget: int, seed: int) -> Scores:
     """Return the items of a large table on which errors are measured.
 
-    An error depends on the number of items run far more than on the number of all items.
+    An error depends on the number of items run far more than on the number of all items. Those of
+    a user's own subset are among them.
     """
     most = max(MOST_ITEMS, PER_ITEM * budget)
     if scores.n_items <= most:
@@ -405,7 +408,10 @@ def _part_of(scores: Scores, budget: int, seed: int) -> Scores:
     rng = np.random.default_rng(child_seed(seed, 4))
     order = np.lexsort((rng.random(scores.n_items), difficulty_index(scores), scores.task_of))
     places = (np.arange(most) + rng.random()) * scores.n_items / most
-    return scores.take(items=np.sort(order[places.astype(np.intp)]))
+    part = order[places.astype(np.intp)]
+    if isinstance(method, StaticMethod) and isinstance(method.selector, Given):
+        part = np.append(part, scores.positions(method.selector.subset.items))
+    return scores.take(items=np.unique(part))
 
 
 def _judge(table: Scores, job: _Job) -> HeldOut | None:

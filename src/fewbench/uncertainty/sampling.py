@@ -49,15 +49,16 @@ def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float
     # "worse".
     tail = (1.0 - level) / 2.0
     right = range(hits, n_items - (n - hits) + 1)
-    more, fewer = np.arange(hits, n + 1), np.arange(hits + 1)
-
-    def chance(counts: IntArray, total: int) -> float:
-        return float(hypergeometric(counts, n_items, np.array(total), n).sum())
-
     # Bisection: more right items make as many hits likelier.
-    low = bisect_right(right, tail, key=lambda r: chance(more, r))
-    high = bisect_left(right, -tail, key=lambda r: -chance(fewer, r)) - 1
+    low = bisect_right(right, tail, key=lambda r: _chance(range(hits, n + 1), n_items, r, n))
+    high = bisect_left(right, -tail, key=lambda r: -_chance(range(hits + 1), n_items, r, n)) - 1
     return right[low] / n_items, right[high] / n_items
+
+
+@lru_cache(maxsize=2**16)  # a p value asks for an interval at 30 levels, with much the same chances
+def _chance(hits: range, n_items: int, right: int, n: int) -> float:
+    """Return the chance of any of these numbers of hits; see `hypergeometric`."""
+    return float(hypergeometric(np.array(hits), n_items, np.array(right), n).sum())
 
 
 def hypergeometric(

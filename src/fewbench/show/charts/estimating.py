@@ -176,6 +176,11 @@ def in_time(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
     return forms.course(shown, "run, the oldest first", full_score(unit))
 
 
+def best_so_far(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
+    """The best score up to each date, with its interval; points as for `course`."""
+    return forms.course(forms.in_unit(points, unit, COURSE), "date", full_score(unit))
+
+
 def tracked(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
     """A score and its interval along the steps of a training run, or None below two steps.
 
