@@ -38,6 +38,7 @@ def tell(
     model: str | None = None,
     item: str | None = None,
     score: str | None = None,
+    label: str | None = None,
     transposed: bool = False,
     missing: list[str] | None = None,
     right: list[str] | None = None,
@@ -65,6 +66,7 @@ def tell(
     fewbench tell run logs/                                                harness logs
     fewbench tell run logs/ --model org/new                                one of several models
     fewbench tell run agent.run1.json --from swe-bench                     benchmark's own harness
+    fewbench tell run labels.csv --label label                             right answers
     fewbench tell run --skip q17                                           no answer possible
 
     For harness logs, the metric and filter of the source models are used unless you pass --metric
@@ -85,6 +87,9 @@ def tell(
         Table: column with the item id (default: id or item).
     score
         Long table: column with the score (default: score).
+    label
+        Table of right answers: column with the label of each item. The score of each target is
+        whether the items' column prediction:TARGET is equal to the label.
     transposed
         Wide table: rows are items, columns models.
     missing
@@ -134,6 +139,7 @@ def tell(
             model=model,
             item=item,
             score=score,
+            label=label,
             transposed=transposed,
             missing=split_texts(missing),
             right=split_texts(right),

@@ -1,4 +1,8 @@
-"""Predictions beside targets in a table: whether they are equal, and what looks like them."""
+"""Predictions beside right answers: whether they are equal, and what looks like them.
+
+Right answers are a column of the same table (`compared`), or labels that come later, for items whose
+predictions are known (`labeled`).
+"""
 
 import re
 from collections.abc import Sequence
@@ -9,11 +13,13 @@ from shlex import quote
 import numpy as np
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench.errors import ReaderError
 from fewbench.readers.frames import Columns, load_table, table_columns
 from fewbench.readers.table_hints import USUAL
 from fewbench.readers.values import BOOLEANS, as_number
+from fewbench.scores import Scores, from_arrays
+from fewbench.scores.benchmark import PREDICTION
 from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import TRUTHS, CellWords
 
@@ -67,6 +73,70 @@ def target_of(sources: Sequence[Path], columns: Columns) -> str | None:
     """Return the first column with a usual name of right answers."""
     every = (name for source in sources for name in table_columns(source, columns.named))
     return next((name for name in every if name.lower() in TARGETS and name != columns.score), None)
+
+
+def labels_in(names: Sequence[str], benchmark: Scores, targets: Sequence[str]) -> str | None:
+    """Return the column of labels of a table without scores, if the targets' predictions are known.
+
+    Otherwise None.
+    """
+    known = any(f"{PREDICTION}{target}" in benchmark.items for target in targets)
+    labels = [name for name in names if name.lower() in TARGETS]
+    return labels[0] if known and len(labels) == 1 and "score" not in names else None
+
+
+def labeled(
+    path: Path, label: str, item: str | None, benchmark: Scores, targets: Sequence[str]
+) -> tuple[Scores, str]:
+    """Return the scores of all targets by labels of items, and how they were found.
+
+    A score is whether a target's prediction, in the items' column prediction:TARGET, equals the
+    label, as text or number. Items with an empty label are not labeled yet.
+
+    Raises
+    ------
+    ReaderError
+        If a target or a labeled item has no prediction, or an item is unknown or labeled twice.
+    """
+    names = table_columns(path, [])
+    item = item or next((name for name in ("id", "item") if name in names), "id")
+    frame = load_table(path, [item, label])
+    require_columns(frame, [item, label])
+    texts = frame[label].astype(object)
+    frame = frame[texts.notna() & (texts.astype(str).str.strip() != "")]
+    ids = frame[item].astype(str)
+    if ids.duplicated().any():
+        twice = ids[ids.duplicated()].unique()
+        raise ReaderError(
+            f"{path}: {counted(len(twice), 'item')} labeled twice: {some(twice)}",
+            hint="keep one label for each item, such as that of most annotators",
+        )
+    at = benchmark.positions(ids)
+    scores, equal = [], []
+    for target in targets:
+        column = f"{PREDICTION}{target}"
+        if column not in benchmark.items:
+            raise ReaderError(
+                f"the items have no column {column!r}, which says what {target} predicted",
+                hint="start from a file of items with this column, or give scores",
+            )
+        predicted = pd.DataFrame({label: frame[label].to_numpy(object)}, ids)
+        predicted[column] = benchmark.items[column].to_numpy(object)[at]
+        columns = Columns(score=column, target=label)
+        found, _, how = compared(predicted, columns)
+        if (lacking := found[SCORE].isna()).any():
+            raise ReaderError(
+                f"{counted(int(lacking.sum()), 'labeled item')} without a prediction of {target}: "
+                f"{some(ids[lacking.to_numpy()])}",
+                hint="a model that does not answer is wrong: start again with a prediction for "
+                "each item, such as 'none'",
+            )
+        scores.append(found[SCORE].to_numpy())
+        equal.append(how.split(" (")[0])
+    tasks = benchmark.items["task"].iloc[at].tolist()
+    return from_arrays(np.array(scores), models=targets, items=[*ids], tasks=tasks), "; ".join(
+        equal
+    )
 
 
 def refuse_predictions(

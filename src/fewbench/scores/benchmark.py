@@ -33,6 +33,16 @@ FEW = 8
 """Labels that are looked up one by one."""
 
 
+PREDICTION = "prediction:"
+"""Begins the names of columns of the items with what a model predicts, known before the right
+answers are."""
+
+
+PROXY = "proxy:"
+"""Begins the names of columns of the items with what says, before it is known, how likely models
+are to be right: a model's confidence, its margin, what others say."""
+
+
 COHORT = "cohort"
 """Column of the items that says with which extension each came: 0 for the first ones."""
 
@@ -136,6 +146,20 @@ class ItemTable:
         if COHORT not in self.items:
             return np.zeros(self.n_items, dtype=np.intp)
         return self.items[COHORT].to_numpy(dtype=np.intp)
+
+    @cached_property
+    def proxies(self) -> FloatArray:
+        """Columns of the items that tell of the scores, shape (items, proxies)."""
+        names = [name for name in self.items if str(name).startswith(PROXY)]
+        numbers = self.items[names].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+        for name, column in zip(names, numbers.T, strict=True):
+            if len(bad := np.flatnonzero(~np.isfinite(column))):
+                raise ScoresError(
+                    f"{counted(len(bad), 'item')} without a number in the column {name!r}: "
+                    f"{some(self.item_ids[bad])}",
+                    hint="give every item a number there, or rename the column",
+                )
+        return np.asarray(numbers)
 
     @cached_property
     def counts_equally(self) -> bool:
