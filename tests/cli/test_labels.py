@@ -73,7 +73,7 @@ def test_intervals_with_proxies_hold():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda items, labels: (items, pd.concat([labels, labels[:1]])),
+        lambda items, labels: (items, pd.concat([labels[:1], labels])),
         lambda items, labels: (items, labels.rename(index={"img-0": "img-x"})),
         lambda items, labels: (items.drop(columns="prediction:old"), labels),
         lambda items, labels: (items.assign(**{"prediction:old": ""}), labels),

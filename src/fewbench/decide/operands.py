@@ -15,6 +15,8 @@ from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods.record import Answers
 from fewbench.methods.sources import is_known
 from fewbench.scores import Scores
+from fewbench.scores.benchmark import WEIGHT
+from fewbench.scores.groups import EQUAL, GROUP
 from fewbench.scores.table import MOST_MISSING
 from fewbench.uncertainty.intervals import Scored, Uncertainty
 
@@ -40,6 +42,8 @@ class Operand:
     scored : Scored or None
         The estimates as the method made them.
     notes : tuple of str
+    parts : tuple or None
+        Task scores, where the tasks are not those of the evaluation (`by_benchmark`).
     """
 
     name: str
@@ -49,6 +53,7 @@ class Operand:
     evaluation: Evaluation | None = None
     scored: Scored | None = None
     notes: tuple[str, ...] = ()
+    parts: "tuple[Uncertainty | float | None, ...] | None" = None
 
     @cached_property
     def items(self) -> IntArray:
@@ -65,6 +70,8 @@ class Operand:
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
         """The task scores, or None where a score is unknown."""
+        if self.parts is not None:
+            return [*self.parts]
         full, score = self.score, self.scored
         if self.evaluation is None or score is None or not isinstance(full, Uncertainty):
             return [float(estimate) for estimate in self.estimates[1:]]
@@ -302,6 +309,45 @@ def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = Answers(np.empty(0, dtype=np.intp), np.empty((1, 0)))
     return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, scores)
+
+
+def by_benchmark(sides: Sequence[Operand]) -> list[Operand]:
+    """Return operands whose tasks are the benchmarks: groups of tasks, and tasks of no group.
+
+    Their full scores stay as they are.
+    """
+    tables = {id(side.scores): _table_by_benchmark(side.scores) for side in sides}
+    return [_side_by_benchmark(side, tables[id(side.scores)]) for side in sides]
+
+
+def _table_by_benchmark(scores: Scores) -> Scores:
+    of_task, weights = np.empty(len(scores.tasks), dtype=object), np.zeros(scores.n_items)
+    for name, shares in scores.benchmarks.items():
+        held = shares > 0
+        of_task[held] = name
+        # An item counts in its benchmark as it does there, and in the whole as before.
+        weights += (scores.task_weights @ shares) * scores.task_shares[held].sum()
+    items = scores.items.assign(task=of_task[scores.task_of], **{WEIGHT: weights})
+    return scores.changed(items=items.drop(columns=[GROUP, EQUAL], errors="ignore"), average="micro")
+
+
+def _side_by_benchmark(side: Operand, table: Scores) -> Operand:
+    scores = side.scores
+    shares = np.array([scores.benchmarks[name] for name in table.tasks])
+    estimates = shares @ side.estimates[1:]
+    parts: tuple[Uncertainty | float | None, ...] = tuple(estimates.tolist())
+    if side.evaluation is not None and side.scored is not None and not side.is_known:
+        judge, full = side.evaluation.estimating.judge, side.score
+        assert isinstance(full, Uncertainty)
+        tasks = judge.task_uncertainties(side.scored, full)
+        of_groups = judge.group_uncertainties(side.scored, full, tasks)
+        found = dict(zip((group.name for group in scores.groups), of_groups, strict=True))
+        alone = dict(zip(scores.tasks, zip(side.estimates[1:], tasks, strict=True), strict=True))
+        of_parts = [found.get(name) or alone[name] for name in table.tasks]
+        estimates = np.array([value for value, _ in of_parts])
+        parts = tuple(uncertainty for _, uncertainty in of_parts)
+    estimates = np.append(side.estimates[0], estimates)
+    return replace(side, scores=table, estimates=estimates, parts=parts)
 
 
 def labels(one: Operand, other: Operand) -> tuple[str, str]:

@@ -228,10 +228,13 @@ class Run:
                 planner=planner,
             )
             run.notes += notes
+            answered = [name for name in evaluation.targets if len(evaluation.record.answered(name))]
+            # How a model ran that gave no answer matters to nobody.
+            ran = [batch for batch in evaluation.ran if batch.target in answered]
             for name, of_target in (facts or {}).items():
-                is_new, now = not len(evaluation.record.answered(name)), masked_facts(of_target)
+                is_new, now = name not in answered, masked_facts(of_target)
                 changed = check_facts(
-                    evaluation.ran, name, now, is_new=is_new, accept=accept_changes, folder=place
+                    ran, name, now, is_new=is_new, accept=accept_changes, folder=place
                 )
                 if facts_of(evaluation.ran, name) != now:
                     evaluation.note_run(Ran(target=name, facts=now))

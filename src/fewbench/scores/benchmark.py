@@ -13,7 +13,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, same_text, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
-from fewbench.scores.groups import TaskGroup, groups_of
+from fewbench.scores.groups import TaskGroup, benchmarks_of, groups_of
 from fewbench.scores.scale import Scale
 
 Average = Literal["micro", "macro"]
@@ -99,6 +99,11 @@ class ItemTable:
         """Groups of tasks, each before the groups in it."""
         is_macro = self.average == "macro"
         return tuple(groups_of(self.items, self.tasks, self.task_shares, is_macro=is_macro))
+
+    @cached_property
+    def benchmarks(self) -> dict[str, FloatArray]:
+        """The outermost groups, beside tasks of no group, each with weights of all tasks."""
+        return benchmarks_of(self.groups, self.tasks)
 
     @cached_property
     def task_shares(self) -> FloatArray:
