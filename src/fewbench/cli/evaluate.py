@@ -16,6 +16,7 @@ from fewbench.cli.options import (
     Cluster,
     FilterOption,
     Folder,
+    FolderOrTarget,
     ItemsOf,
     Json,
     MetricOption,
@@ -29,6 +30,7 @@ from fewbench.cli.options import (
     open_evaluation,
     say_asked,
     scoring_of,
+    split_target,
     stop_of,
 )
 from fewbench.cli.outputs import (
@@ -195,7 +197,7 @@ def _for_difference(
 
 @documented
 def ask(
-    folder: Folder,
+    folder: FolderOrTarget,
     *,
     harness: str = "ids",
     target: TargetName = None,
@@ -225,6 +227,7 @@ def ask(
     from fewbench.scores.groups import harness_tasks
 
     check_export(harness)
+    folder, target = split_target(folder, target)
     evaluation = open_evaluation(folder, scores)
     if target is not None and target not in evaluation.targets:
         raise EvaluationError(
@@ -303,7 +306,7 @@ def _positions_now(
 
 @documented
 def estimate(
-    folder: Folder,
+    folder: FolderOrTarget,
     *,
     level: float = 0.9,
     target: TargetName = None,
@@ -330,6 +333,7 @@ def estimate(
 
     \b
     fewbench estimate run
+    fewbench estimate run:step-2000                     one of several targets
     fewbench estimate run --level 0.95 --json
     fewbench estimate run --report estimate.html
     fewbench estimate run --next-items 50 --ask         extend the evaluation by 50 items
@@ -348,6 +352,7 @@ def estimate(
     workers
         Number of processes that measure the method's error.
     """
+    folder, target = split_target(folder, target)
     check_outputs(report, inputs=[folder, scores], force=force, formats=FORMATS)
     if ask or next_items is not None:
         from fewbench.decide.next_items import check_next

@@ -13,11 +13,12 @@ from fewbench.cli.answers import read_answers
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
     AcceptDifferences,
-    Folder,
+    FolderOrTarget,
     MovedScores,
     Strict,
     TargetName,
     open_evaluation,
+    split_target,
     split_texts,
 )
 from fewbench.errors import AnswersError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @documented
 def tell(
-    folder: Folder,
+    folder: FolderOrTarget,
     answers: Path | None = None,
     *,
     target: TargetName = None,
@@ -120,6 +121,7 @@ def tell(
     """
     from fewbench.runners.joining import leaving_note
 
+    folder, target = split_target(folder, target)
     evaluation = open_evaluation(folder, scores)
     if answers is None and not skip:
         raise AnswersError("nothing to record", hint="give a file of answers, or --skip ID")
