@@ -9,7 +9,8 @@
 - Checked means: the command and its options exist, methods can be read, Python compiles. Scripts
   and make targets that a page names exist.
 
-- A block of `text` in README.md is what the command before it prints.
+- A block of `text` in README.md is what the command before it prints, and on the pages of STORIES
+  how that begins.
 
 The folder of a page holds scores.parquet (a part of the bundled table), items.csv (its items),
 logs/ (lm-eval's, of two made-up models), results.csv (one model's answers) and answer.py (the
@@ -45,6 +46,7 @@ from fewbench.testing.printed import same_printed
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), README, ROOT / "CONTRIBUTING.md"]
+STORIES = [ROOT / "docs" / name for name in ("track.md", "how-to/labels.md")]
 FENCE = re.compile(r"^( *)```(\S*)[^\n]*\n(.*?)^ *```$", re.M | re.S)
 NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*\Z")
 TO_FILL_IN = re.compile(
@@ -160,8 +162,10 @@ def test_blocks_run(page, folder, monkeypatch, capsys):
             for line in block.commands():
                 if line.startswith("fewbench ") and not TO_FILL_IN.search(uncommented(line)):
                     printed = _run(line, block.place, monkeypatch, capsys)
-        elif block.language == "text" and page == README:
-            same = same_printed(block.text, printed)
+        elif block.language == "text" and page in (README, *STORIES):
+            shown = printed.splitlines(keepends=True)
+            begins = "".join(shown[: len(block.text.splitlines())]) if page != README else printed
+            same = same_printed(block.text, begins)
             assert same, f"{block.place}: the command prints another text:\n{printed}"
 
 
