@@ -1,6 +1,6 @@
 """How often a gate stops a training run beside a sister run: good ones, slow ones and bad ones.
 
-    python benchmarks/bad_runs.py --worlds 60
+python benchmarks/bad_runs.py --worlds 60
 """
 
 import argparse

@@ -40,7 +40,7 @@ class Checkpoint:
     options : ndarray, shape (answered, options), optional
         Option probabilities of a row.
     target : str
-        Its name in the evaluation. Where several evaluations have it, `name` begins with the folder.
+        Its name in the evaluation. Of runs side by side, `name` begins with the folder.
     """
 
     name: str
@@ -162,8 +162,8 @@ def read_run(
     partial = [checkpoint for checkpoint in checkpoints if checkpoint not in full]
     name = run or _common_start([checkpoint.name for checkpoint in checkpoints])
     return TrainingRun(
-        name, sources, tuple(checkpoints), every, tuple(run_of.values()), _again(sources, partial, folder),
-        silent, notes,
+        name, sources, tuple(checkpoints), every, tuple(run_of.values()),
+        _again(sources, partial, folder), silent, notes,
     )  # fmt: skip
 
 

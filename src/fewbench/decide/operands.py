@@ -328,7 +328,9 @@ def _table_by_benchmark(scores: Scores) -> Scores:
         # An item counts in its benchmark as it does there, and in the whole as before.
         weights += (scores.task_weights @ shares) * scores.task_shares[held].sum()
     items = scores.items.assign(task=of_task[scores.task_of], **{WEIGHT: weights})
-    return scores.changed(items=items.drop(columns=[GROUP, EQUAL], errors="ignore"), average="micro")
+    return scores.changed(
+        items=items.drop(columns=[GROUP, EQUAL], errors="ignore"), average="micro"
+    )
 
 
 def _side_by_benchmark(side: Operand, table: Scores) -> Operand:

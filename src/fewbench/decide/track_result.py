@@ -249,7 +249,8 @@ class Track(Shown, Frozen):
             ]
             for point in self.points
         ]
-        drawn = f"{'Each' if self.runs else 'The'} line is the estimate, the band its {self.level:.0%} interval"
+        drawn = "Each line" if self.runs else "The line"
+        drawn += f" is the estimate, the band its {self.level:.0%} interval"
         if any(point.is_known for point in self.points):
             drawn += "; diamonds are checkpoints that ran all items"
         facts = {

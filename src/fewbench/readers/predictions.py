@@ -1,7 +1,7 @@
 """Predictions beside right answers: whether they are equal, and what looks like them.
 
-Right answers are a column of the same table (`compared`), or labels that come later, for items whose
-predictions are known (`labeled`).
+Right answers are a column of the same table (`compared`), or labels that come later, for items
+whose predictions are known (`labeled`).
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def compared(frame: "pd.DataFrame", columns: Columns) -> "tuple[pd.DataFrame, Co
     """
     require_columns(frame, [str(columns.score), str(columns.target)])
     pairs = frame[[columns.score, columns.target]].astype(object)
-    empty = pairs.isna() | (pairs.map(str).apply(lambda texts: texts.str.strip()) == "")
+    empty = pairs.apply(_is_empty)
     if (lacking := empty[columns.target]).any():
         raise ReaderError(
             f"column {columns.target!r} is empty in {counted(int(lacking.sum()), 'row')}, first at "
@@ -102,8 +103,7 @@ def labeled(
     item = item or next((name for name in ("id", "item") if name in names), "id")
     frame = load_table(path, [item, label])
     require_columns(frame, [item, label])
-    texts = frame[label].astype(object)
-    frame = frame[texts.notna() & (texts.astype(str).str.strip() != "")]
+    frame = frame[~_is_empty(frame[label])]
     ids = frame[item].astype(str)
     if ids.duplicated().any():
         twice = ids[ids.duplicated()].unique()
@@ -120,23 +120,25 @@ def labeled(
                 f"the items have no column {column!r}, which says what {target} predicted",
                 hint="start from a file of items with this column, or give scores",
             )
-        predicted = pd.DataFrame({label: frame[label].to_numpy(object)}, ids)
-        predicted[column] = benchmark.items[column].to_numpy(object)[at]
-        columns = Columns(score=column, target=label)
-        found, _, how = compared(predicted, columns)
-        if (lacking := found[SCORE].isna()).any():
+        predicted = benchmark.items[column].astype(object).iloc[at]
+        if (lacking := _is_empty(predicted)).any():
             raise ReaderError(
                 f"{counted(int(lacking.sum()), 'labeled item')} without a prediction of {target}: "
                 f"{some(ids[lacking.to_numpy()])}",
                 hint="a model that does not answer is wrong: start again with a prediction for "
                 "each item, such as 'none'",
             )
-        scores.append(found[SCORE].to_numpy())
+        pairs = pd.DataFrame({column: predicted.to_numpy(), label: frame[label].to_numpy()})
+        compared_pairs, _, how = compared(pairs, Columns(score=column, target=label))
+        scores.append(compared_pairs[SCORE].to_numpy())
         equal.append(how.split(" (")[0])
     tasks = benchmark.items["task"].iloc[at].tolist()
-    return from_arrays(np.array(scores), models=targets, items=[*ids], tasks=tasks), "; ".join(
-        equal
-    )
+    found = from_arrays(np.array(scores), models=targets, items=[*ids], tasks=tasks)
+    return found, "; ".join(equal)
+
+
+def _is_empty(cells: "pd.Series[Any]") -> "pd.Series[Any]":
+    return cells.isna() | (cells.astype(str).str.strip() == "")
 
 
 def refuse_predictions(

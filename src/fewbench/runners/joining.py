@@ -281,7 +281,7 @@ def reopened(
 
 
 def _refused(folder: Path, reason: str, hint: str) -> RunError:
-    """Return the error of a run that does not fit its folder; without an answer, nothing is lost."""
+    """Return the error of a run that does not fit its folder; without answers, nothing is lost."""
     if not any(isinstance(entry, Told) for entry in Journal(folder).fresh()):
         hint = "it has no answers yet: add --fresh to start over (in Python use another folder)"
     return RunError(f"{folder}: {reason}", hint=hint)

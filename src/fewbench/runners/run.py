@@ -228,7 +228,9 @@ class Run:
                 planner=planner,
             )
             run.notes += notes
-            answered = [name for name in evaluation.targets if len(evaluation.record.answered(name))]
+            answered = [
+                name for name in evaluation.targets if len(evaluation.record.answered(name))
+            ]
             # How a model ran that gave no answer matters to nobody.
             ran = [batch for batch in evaluation.ran if batch.target in answered]
             for name, of_target in (facts or {}).items():

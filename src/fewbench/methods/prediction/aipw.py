@@ -22,6 +22,7 @@ from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 SPREAD, TINY = 0.5, 1e-12
+"""Standard deviation of a proxy: that of a source that is right on half of the items."""
 LEAST_REST = 0.1
 """Least share of a residual that is not the answer's own doing."""
 
@@ -64,7 +65,6 @@ class AIPW:
         parts = [everyone] if folds == 1 else [np.flatnonzero(fold_of == k) for k in range(folds)]
         weights = np.column_stack([scores.item_weights, scores.task_weights])
         sampled = _sampled(scores, subset, at)
-        # A proxy has any unit: as much spread as a source that is right on half of the items.
         proxies = scores.proxies - scores.proxies.mean(axis=0)
         proxies *= SPREAD / np.maximum(proxies.std(axis=0), TINY)
         features = np.column_stack([scores.filled.T, proxies])
@@ -74,10 +74,10 @@ class AIPW:
 
 @dataclass(frozen=True, eq=False)
 class FittedAIPW:
-    """Sources' scores, and weights for the full score and each task's score.
+    """Sources' scores and proxies, and weights for the full score and each task's score.
 
-    `features` has shape (items, sources + proxies). `weights`, shape (items, 1 + tasks), are the items'
-    shares; columns sum to 1. With `sampled`, shape (n, 1 + tasks), sums over the chosen items
+    `features` has shape (items, sources + proxies). `weights`, shape (items, 1 + tasks), are the
+    items' shares; columns sum to 1. With `sampled`, shape (n, 1 + tasks), sums over the chosen items
     estimate sums over all. Each of `parts` has the chosen items that correct one regression.
     """
 
