@@ -77,8 +77,8 @@ class FittedAIPW:
     """Sources' scores and proxies, and weights for the full score and each task's score.
 
     `features` has shape (items, sources + proxies). `weights`, shape (items, 1 + tasks), are the
-    items' shares; columns sum to 1. With `sampled`, shape (n, 1 + tasks), sums over the chosen items
-    estimate sums over all. Each of `parts` has the chosen items that correct one regression.
+    items' shares; columns sum to 1. With `sampled`, shape (n, 1 + tasks), sums over the chosen
+    items estimate sums over all. Each of `parts` has the chosen items that correct one regression.
     """
 
     method: AIPW
