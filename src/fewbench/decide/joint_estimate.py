@@ -71,10 +71,17 @@ class JointEstimate:
 
     @cached_property
     def by_benchmark(self) -> "JointEstimate | None":
-        """The estimate with benchmarks, groups of tasks, in place of tasks; None with one."""
-        if len(self.scores.benchmarks) < 2:
+        """The estimate with benchmarks, groups of tasks, in place of tasks; None with one.
+
+        None for the groups of a pack, too: it has the answers of the source models to its own
+        items only, as it was made.
+        """
+        is_pack = self.scores.origin is not None and bool(self.scores.groups)
+        if len(self.scores.benchmarks) < 2 or is_pack:
             return None
-        return self if not self.scores.groups else replace(self, sides=by_benchmark(self.sides))
+        if not self.scores.groups:
+            return self
+        return replace(self, sides=[*map(by_benchmark, self.sides)])
 
     def estimates(self, column: int = 0) -> FloatArray:
         """Return the estimated scores, shape (models,)."""

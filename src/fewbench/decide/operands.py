@@ -15,8 +15,6 @@ from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods.record import Answers
 from fewbench.methods.sources import is_known
 from fewbench.scores import Scores
-from fewbench.scores.benchmark import WEIGHT
-from fewbench.scores.groups import EQUAL, GROUP
 from fewbench.scores.table import MOST_MISSING
 from fewbench.uncertainty.intervals import Scored, Uncertainty
 
@@ -311,41 +309,23 @@ def at_score(score: float, scores: Scores) -> Operand:
     return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, scores)
 
 
-def by_benchmark(sides: Sequence[Operand]) -> list[Operand]:
-    """Return operands whose tasks are the benchmarks: groups of tasks, and tasks of no group.
+def by_benchmark(side: Operand) -> Operand:
+    """Return an operand whose tasks are the benchmarks: groups of tasks, and tasks of no group.
 
-    Their full scores stay as they are.
+    Its full score stays as it is.
     """
-    tables = {id(side.scores): _table_by_benchmark(side.scores) for side in sides}
-    return [_side_by_benchmark(side, tables[id(side.scores)]) for side in sides]
-
-
-def _table_by_benchmark(scores: Scores) -> Scores:
-    of_task, weights = np.empty(len(scores.tasks), dtype=object), np.zeros(scores.n_items)
-    for name, shares in scores.benchmarks.items():
-        held = shares > 0
-        of_task[held] = name
-        # An item counts in its benchmark as it does there, and in the whole as before.
-        weights += (scores.task_weights @ shares) * scores.task_shares[held].sum()
-    items = scores.items.assign(task=of_task[scores.task_of], **{WEIGHT: weights})
-    return scores.changed(
-        items=items.drop(columns=[GROUP, EQUAL], errors="ignore"), average="micro"
-    )
-
-
-def _side_by_benchmark(side: Operand, table: Scores) -> Operand:
-    scores = side.scores
+    scores, table = side.scores, side.scores.by_benchmark
     shares = np.array([scores.benchmarks[name] for name in table.tasks])
     estimates = shares @ side.estimates[1:]
     parts: tuple[Uncertainty | float | None, ...] = tuple(estimates.tolist())
     if side.evaluation is not None and side.scored is not None and not side.is_known:
         judge, full = side.evaluation.estimating.judge, side.score
-        assert isinstance(full, Uncertainty)
-        tasks = judge.task_uncertainties(side.scored, full)
-        of_groups = judge.group_uncertainties(side.scored, full, tasks)
+        assert isinstance(full, Uncertainty)  # as it is not known
+        of_groups = judge.group_uncertainties(side.scored, full, side.tasks)
         found = dict(zip((group.name for group in scores.groups), of_groups, strict=True))
-        alone = dict(zip(scores.tasks, zip(side.estimates[1:], tasks, strict=True), strict=True))
-        of_parts = [found.get(name) or alone[name] for name in table.tasks]
+        of_tasks = zip(side.estimates[1:].tolist(), side.tasks, strict=True)
+        found |= dict(zip(scores.tasks, of_tasks, strict=True))
+        of_parts = [found[name] for name in table.tasks]
         estimates = np.array([value for value, _ in of_parts])
         parts = tuple(uncertainty for _, uncertainty in of_parts)
     estimates = np.append(side.estimates[0], estimates)

@@ -323,7 +323,10 @@ class Track(Shown, Frozen):
             text = f"{run}: " * bool(run) + counted(len(own), "checkpoint")
             changes = {(change.before, change.after): change for change in self.changes}
             if (whole := changes.get((own[0], own[-1]))) is not None:
-                course = {"better": "rising", "worse": "falling", "undecided": "no certain change"}
+                up, down = "rising", "falling"
+                if self.scale.lower_is_better:
+                    up, down = "improving", "getting worse"
+                course = {"better": up, "worse": down, "undecided": "no certain change"}
                 text += f": {course[whole.verdict]}, {unit.difference(whole.difference)} in all"
                 if len(own) > 2:
                     latest = changes[own[-2], own[-1]]
