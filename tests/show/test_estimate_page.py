@@ -138,9 +138,10 @@ def test_without_sources_or_with_several_targets(done, body, tmp_path):
     assert re.search(
         rf"^new .*± {100 * half:.1f} pp +± {100 * one.random.half_width:.1f} pp", text, re.M
     )
+    drawn = one.provenance.model_copy(update={"method": "fewbench"})
     unranked = fewbench.Estimates(
         {
-            name: each.model_copy(update={"rank": None})
+            name: each.model_copy(update={"rank": None, "provenance": drawn})
             for name, each in {"a": one, "b": other}.items()
         }
     )

@@ -92,7 +92,7 @@ def test_a_training_run(said):
     found = run.model_copy(update=changed)
     plain = said(found, 1)
     assert "On these 100 items, step-2 scores an estimated 20.0%. In general, " in plain
-    assert "it is the best with probability 0.67 1 of 1 tested changes is real" in plain
+    assert "it is the best with probability 0.67 2 checkpoints: rising, +10.0 pp in all." in plain
     even = [point.model_copy(update={"score": 0.2, "chance_best": 0.5}) for point in points]
     answer = found.model_copy(update={"points": tuple(even)}).page().answer
     assert "step-1, step-2 score" in answer

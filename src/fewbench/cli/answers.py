@@ -32,6 +32,7 @@ def read_answers(
     item: str | None = None,
     score: str | None = None,
     transposed: bool = False,
+    label: str | None = None,
     accept_differences: bool = False,
     **options: Any,
 ) -> AnswersFile:
@@ -50,6 +51,8 @@ def read_answers(
         As for `fewbench.import_results`.
     model : str, optional
         Column of models; of logs, the model to read.
+    label : str, optional
+        Column of right answers, as for `labeled`: scores are those of all targets.
     accept_differences : bool
         Only for logs.
 
@@ -61,6 +64,7 @@ def read_answers(
         If the file cannot be read.
     """
     from fewbench.readers import Columns, import_results, look
+    from fewbench.readers.predictions import labeled, labels_in
 
     found = look(path, form)
     if found.is_logs and (item or score):
@@ -69,6 +73,12 @@ def read_answers(
             f"--item and --score name columns of a table; {path} is read as {kind}",
             hint="omit them, or --from" if form else "omit them, or add --from table",
         )
+    if label is None and not (found.is_logs or score or model or transposed):
+        label = labels_in(found.columns, sources, targets)
+    if label is not None:
+        scores, how = labeled(path, label, item, sources, [target] if target else targets)
+        say_note(how)
+        return AnswersFile(scores, target, is_logs=False)
     if transposed:
         columns = Columns(None, item)
     elif found.is_logs:

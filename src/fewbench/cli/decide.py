@@ -128,6 +128,7 @@ fewbench gate run --at-least 0.70
 fewbench gate run --not-below old-model --margin 0.01
 fewbench gate run:step-2000 --not-below old-run --margin 0.01 --level 0.95 --report gate.md
 fewbench gate run --at-least 0.70 --sequential --json
+fewbench gate runs:b/step-2000 --not-below a/step-2000 --margin 0.03 --looks 30   stop run b if 1
 """,
 )
 

@@ -17,6 +17,7 @@ from fewbench.cli.options import (
     DropItemsOption,
     FilterOption,
     Folder,
+    FolderOrTarget,
     ItemsOf,
     Json,
     MetricOption,
@@ -30,6 +31,7 @@ from fewbench.cli.options import (
     open_evaluation,
     say_asked,
     scoring_of,
+    split_target,
     stop_of,
 )
 from fewbench.cli.outputs import (
@@ -196,7 +198,7 @@ def _for_difference(
 
 @documented
 def ask(
-    folder: Folder,
+    folder: FolderOrTarget,
     *,
     harness: str = "ids",
     target: TargetName = None,
@@ -226,6 +228,7 @@ def ask(
     from fewbench.scores.groups import harness_tasks
 
     check_export(harness)
+    folder, target = split_target(folder, target)
     evaluation = open_evaluation(folder, scores)
     if target is not None and target not in evaluation.targets:
         raise EvaluationError(
@@ -304,7 +307,7 @@ def _positions_now(
 
 @documented
 def estimate(
-    folder: Folder,
+    folder: FolderOrTarget,
     *,
     level: float = 0.9,
     target: TargetName = None,
@@ -332,6 +335,7 @@ def estimate(
 
     \b
     fewbench estimate run
+    fewbench estimate run:step-2000                     one of several targets
     fewbench estimate run --level 0.95 --json
     fewbench estimate run --report estimate.html
     fewbench estimate run --next-items 50 --ask         extend the evaluation by 50 items
@@ -350,6 +354,7 @@ def estimate(
     workers
         Number of processes that measure the method's error.
     """
+    folder, target = split_target(folder, target)
     check_outputs(report, inputs=[folder, scores], force=force, formats=FORMATS)
     if ask or next_items is not None:
         from fewbench.decide.next_items import check_next

@@ -16,7 +16,7 @@ from fewbench.cli.options import parse_range
 from fewbench.cli.outputs import check_outputs
 from fewbench.errors import EstimateWarning, FewbenchError, Mistakes, ReaderError
 from fewbench.evaluation import add as add_runs
-from fewbench.evaluation.journal import HEADER, Journal
+from fewbench.evaluation.journal import HEADER, Journal, folder_and_target
 from fewbench.readers import Columns, Reading, import_results, join_attributes
 from fewbench.readers.attributes import in_clusters, read_attributes
 from fewbench.readers.frames import table_columns
@@ -254,7 +254,8 @@ def _add(call: Call, *, output: Path) -> None:
         save_scores(table, output)
     for warning in accepted:
         say_note(f"{output}: {warning.message}")
-    ids = [f"{Journal(run).header().id}:" for run in call.given["runs"]]
+    places = [folder_and_target(str(run)) or (run, None) for run in call.given["runs"]]
+    ids = [f"{Journal(run).header().id}:{target or ''}" for run, target in places]
     n_runs = sum(source.startswith(tuple(ids)) for source in table.models[RUN])
     for note in runs_note(table):
         say_note(f"{note} (--family)")
@@ -284,6 +285,7 @@ The first runs:  fewbench add run-a run-b -o scores.parquet
 One more:        fewbench add run-c -o scores.parquet
 Join two runs:   fewbench add other-machine/run -o run
 With a name:     fewbench add run-d --name run-d=my-model -o scores.parquet
+One target:      fewbench add run:step-3000 -o scores.parquet
 One family:      fewbench add warmup-*/ --family warmup -o scores.parquet
 Then:            fewbench run command scores.parquet -n 50 -o run-e -- python answer.py
 """,

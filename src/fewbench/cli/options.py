@@ -30,6 +30,14 @@ Folder = Annotated[
     Path,
     typer.Argument(metavar="DIR", help="Folder of the evaluation.", autocompletion=completion.runs),
 ]
+FolderOrTarget = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR",
+        help="Folder of the evaluation, or DIR:TARGET.",
+        autocompletion=completion.runs,
+    ),
+]
 TargetName = Annotated[
     str | None,
     typer.Option(
@@ -216,6 +224,21 @@ def scoring_of(given: Mapping[str, Any]) -> "Scoring":
     from fewbench.evaluation.scoring import Scoring
 
     return Scoring(**{name: given[name] for name in SCORING if given.get(name) is not None})
+
+
+def split_target(folder: Path, target: str | None) -> tuple[Path, str | None]:
+    """Return the folder and the target that DIR or DIR:TARGET names, beside --target.
+
+    FewbenchError if both name one, and not the same.
+    """
+    from fewbench.evaluation.journal import folder_and_target
+
+    place, named = folder_and_target(str(folder)) or (folder, None)
+    if None not in (named, target) and named != target:
+        raise FewbenchError(
+            f"two targets are named: {named!r} and {target!r}", hint="leave out --target"
+        )
+    return place, named or target
 
 
 def open_evaluation(

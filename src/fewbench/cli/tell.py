@@ -13,11 +13,12 @@ from fewbench.cli.answers import read_answers
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
     AcceptDifferences,
-    Folder,
+    FolderOrTarget,
     MovedScores,
     Strict,
     TargetName,
     open_evaluation,
+    split_target,
     split_texts,
 )
 from fewbench.errors import AnswersError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @documented
 def tell(
-    folder: Folder,
+    folder: FolderOrTarget,
     answers: Path | None = None,
     *,
     target: TargetName = None,
@@ -38,6 +39,7 @@ def tell(
     model: str | None = None,
     item: str | None = None,
     score: str | None = None,
+    label: str | None = None,
     transposed: bool = False,
     missing: list[str] | None = None,
     right: list[str] | None = None,
@@ -65,6 +67,7 @@ def tell(
     fewbench tell run logs/                                                harness logs
     fewbench tell run logs/ --model org/new                                one of several models
     fewbench tell run agent.run1.json --from swe-bench                     benchmark's own harness
+    fewbench tell run labels.csv --label label                             right answers
     fewbench tell run --skip q17                                           no answer possible
 
     For harness logs, the metric and filter of the source models are used unless you pass --metric
@@ -85,6 +88,9 @@ def tell(
         Table: column with the item id (default: id or item).
     score
         Long table: column with the score (default: score).
+    label
+        Table of right answers: column with the label of each item. The score of each target is
+        whether the items' column prediction:TARGET is equal to the label.
     transposed
         Wide table: rows are items, columns models.
     missing
@@ -115,6 +121,7 @@ def tell(
     """
     from fewbench.runners.joining import leaving_note
 
+    folder, target = split_target(folder, target)
     evaluation = open_evaluation(folder, scores)
     if answers is None and not skip:
         raise AnswersError("nothing to record", hint="give a file of answers, or --skip ID")
@@ -134,6 +141,7 @@ def tell(
             model=model,
             item=item,
             score=score,
+            label=label,
             transposed=transposed,
             missing=split_texts(missing),
             right=split_texts(right),

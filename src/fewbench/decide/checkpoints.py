@@ -14,7 +14,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import on_common_items
-from fewbench.decide.step_names import read_steps
+from fewbench.decide.step_names import read_steps, runs_of
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.methods import Answers, Method, StaticMethod, Subset
@@ -39,6 +39,8 @@ class Checkpoint:
         None for a row of the source scores.
     options : ndarray, shape (answered, options), optional
         Option probabilities of a row.
+    target : str
+        Its name in the evaluation. Of runs side by side, `name` begins with the folder.
     """
 
     name: str
@@ -46,11 +48,12 @@ class Checkpoint:
     answers: FloatArray
     evaluation: Evaluation | None = None
     options: FloatArray | None = None
+    target: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingRun:
-    """The checkpoints of a run, in order of their steps, and the sources that all rest on.
+    """The checkpoints of one or more runs, by run and step, and the sources that all rest on.
 
     Attributes
     ----------
@@ -59,6 +62,8 @@ class TrainingRun:
         The source models and the checkpoints that ran all items.
     checkpoints : tuple of Checkpoint
     steps : ndarray, shape (checkpoints,)
+    runs : tuple of str
+        Which run each checkpoint is of, "" if all are of one.
     evaluations : dict of str to Evaluation
         Evaluation of each checkpoint that did not run all items.
     silent : tuple of str
@@ -71,6 +76,7 @@ class TrainingRun:
     scores: Scores
     checkpoints: tuple[Checkpoint, ...]
     steps: FloatArray
+    runs: tuple[str, ...]
     evaluations: dict[str, Evaluation]
     silent: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -123,10 +129,13 @@ def read_run(
             ),
         )
     checkpoints = [_of_row(scores, row) for row in rows]
-    for evaluation in evaluations:
-        for name in evaluation.targets:
-            answers = evaluation.record.answers(name)
-            checkpoints.append(Checkpoint(name, answers.items, answers.scores[0], evaluation))
+    places = _places(evaluations)
+    for evaluation, place in zip(evaluations, places, strict=True):
+        for target in evaluation.targets:
+            answers, name = evaluation.record.answers(target), f"{place}{target}"
+            checkpoints.append(
+                Checkpoint(name, answers.items, answers.scores[0], evaluation, target=target)
+            )
     names = [checkpoint.name for checkpoint in checkpoints]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -140,19 +149,35 @@ def read_run(
     known_steps = _column(scores, rows) | dict(steps or {})
     told_steps = {name: step for name, step in known_steps.items() if name not in silent}
     every = read_steps([checkpoint.name for checkpoint in checkpoints], told_steps)
-    order = sorted(range(len(checkpoints)), key=lambda at: (every[at], at))
+    runs = runs_of([checkpoint.name for checkpoint in checkpoints])
+    order = sorted(range(len(checkpoints)), key=lambda at: (runs.index(runs[at]), every[at], at))
     checkpoints, every = [checkpoints[at] for at in order], every[order]
+    run_of = {checkpoints[at].name: runs[place] for at, place in enumerate(order)}
     full = [
         checkpoint
         for checkpoint in checkpoints
         if len(checkpoint.items) >= (1 - NEARLY_COMPLETE) * scores.n_items
     ]
-    sources = _joined(scores, rows, full, run)
+    sources = _joined(scores, rows, full, run, run_of)
     partial = [checkpoint for checkpoint in checkpoints if checkpoint not in full]
     name = run or _common_start([checkpoint.name for checkpoint in checkpoints])
     return TrainingRun(
-        name, sources, tuple(checkpoints), every, _again(sources, partial, folder), silent, notes
-    )
+        name, sources, tuple(checkpoints), every, tuple(run_of.values()),
+        _again(sources, partial, folder), silent, notes,
+    )  # fmt: skip
+
+
+def _places(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Return what the names of each evaluation's checkpoints begin with: runs by their folders.
+
+    Nothing where all are of one run, so that a folder has one checkpoint, or all of them.
+    """
+    targets = [target for evaluation in evaluations for target in evaluation.targets]
+    n_runs = sum(len(evaluation.targets) > 1 for evaluation in evaluations)
+    if len(set(targets)) == len(targets) and n_runs < 2:
+        return [""] * len(evaluations)
+    folders = [evaluation.folder for evaluation in evaluations]
+    return ["" if folder is None else f"{folder.resolve().name}/" for folder in folders]
 
 
 def models_of(scores: Scores, run: str) -> list[int]:
@@ -210,18 +235,19 @@ def _common_start(names: Sequence[str]) -> str:
 
 
 def _joined(
-    scores: Scores, rows: Sequence[int], full: Sequence[Checkpoint], run: str | None
-) -> Scores:
+    scores: Scores, rows: Sequence[int], full: Sequence[Checkpoint], run: str | None,
+    runs: Mapping[str, str],
+) -> Scores:  # fmt: skip
     """Return the sources without the run's partly evaluated models, and with its whole ones.
 
-    The run is one family, so that its checkpoints are held out together when errors are measured.
+    A run is one family, so that its checkpoints are held out together when errors are measured.
     """
     new = [checkpoint for checkpoint in full if checkpoint.evaluation is not None]
     whole = {checkpoint.name for checkpoint in full}
     kept = [at for at in range(scores.n_models) if at not in set(rows)]
     kept += [at for at in rows if scores.model_ids[at] in whole]
     if not new and len(kept) == scores.n_models:
-        return scores if run is None or not rows else _as_family(scores, whole, run)
+        return scores if run is None or not rows else _as_families(scores, whole, run, runs)
     if not kept and not new:
         raise EvaluationError(
             "there are no source models besides the run's checkpoints",
@@ -241,7 +267,13 @@ def _joined(
             models=models.fillna(texts),
             probabilities=None,
         )
-    return _as_family(sources, whole, run or "run")
+    return _as_families(sources, whole, run or "run", runs)
+
+
+def _as_families(scores: Scores, names: set[str], run: str, runs: Mapping[str, str]) -> Scores:
+    for each in dict.fromkeys(runs.values()):
+        scores = _as_family(scores, {name for name in names if runs[name] == each}, each or run)
+    return scores
 
 
 def _as_family(scores: Scores, names: set[str], run: str) -> Scores:
@@ -271,16 +303,18 @@ def _again(
             continue
         key: tuple[object, ...] = ("table", *np.sort(checkpoint.items).tolist())
         if checkpoint.evaluation is not None:
+            own_names = checkpoint.name != checkpoint.target
             provenance, subset = checkpoint.evaluation.provenance, checkpoint.evaluation.subset
             chosen = () if subset is None else subset.items
             key = (provenance.settings, provenance.budget, provenance.seed, *chosen)
+            key += (id(checkpoint.evaluation),) * own_names  # targets of one name
         alike.setdefault(key, []).append(checkpoint)
     for group in alike.values():
         together = _together(sources, group)
         together.estimating.errors_folder = folder
         for checkpoint in group:
             if checkpoint.evaluation is not None:
-                together.adopt(checkpoint.evaluation.entries, [checkpoint.name])
+                together.adopt(checkpoint.evaluation.entries, [checkpoint.target])
             else:
                 options = None if checkpoint.options is None else checkpoint.options[None]
                 together.record.add_round(checkpoint.name, checkpoint.items)
@@ -294,7 +328,8 @@ def _again(
 def _together(sources: Scores, group: Sequence[Checkpoint]) -> Evaluation:
     from fewbench.methods.catalogue import CATALOGUE
 
-    names, evaluation = [checkpoint.name for checkpoint in group], group[0].evaluation
+    names = [checkpoint.target or checkpoint.name for checkpoint in group]
+    evaluation = group[0].evaluation
     sources = source_models(sources)[0]
     if evaluation is None:
         subset = Subset(items=tuple(sources.item_ids[np.sort(group[0].items)].tolist()))

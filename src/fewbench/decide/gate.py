@@ -21,6 +21,7 @@ from fewbench.decide.words import AS_MODELS, beyond, looks, more_items, needed, 
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
+from fewbench.methods.written import check_number
 from fewbench.scores import Average, Scale, Scores, Unit
 from fewbench.scores.benchmark import average_notes
 from fewbench.show.charts import deciding
@@ -109,6 +110,8 @@ class Gate(Shown, Frozen):
     checked_at : tuple of int
         Numbers of answers after which you may check the verdict; the level applies to all of these
         checks together. Empty for a single check.
+    looks : int
+        Number of planned checks, of which the level holds together.
     items_run, items_total, items_open : int
         Items answered, all items, and items asked without an answer.
     pairing : Pairing or None
@@ -126,6 +129,7 @@ class Gate(Shown, Frozen):
     level: float
     fixed_items: bool = False
     checked_at: tuple[int, ...] = ()
+    looks: int = 1
     items_run: int
     items_total: int
     items_open: int
@@ -165,6 +169,9 @@ class Gate(Shown, Frozen):
         together = ""
         if self.checked_at:
             together = f", also if you check after {looks(self.checked_at, self.items_run)}"
+        if self.looks > 1:
+            together += f", in all {self.looks:,} checks together; one that should pass fails with "
+            together += "at most the same"
         lesser = [
             f"{on_these(self.items_total)}, {'; '.join(map(self._seen, self.checks))}.",
             f"{self.items_run:,} of {counted(self.items_total, 'item')} run."
@@ -245,6 +252,7 @@ def gate(
     margin: float | None = None,
     level: float = 0.9,
     sequential: bool = False,
+    looks: int = 1,
     fixed_items: bool = False,
     next_items: int | None = None,
     ask: bool = False,
@@ -272,6 +280,9 @@ def gate(
     sequential : bool
         Allow for checks after 10, 20, 40, … answers up to the budget, until pass or fail: the
         interval is valid for all of these checks together.
+    looks : int
+        Number of checks that are planned, as of the checkpoints of a training run, each with this
+        number: the level holds for all of them together.
     fixed_items : bool
         Judge the score on exactly these items, of this run, and not the model.
     next_items : int, optional
@@ -297,6 +308,7 @@ def gate(
     """
     check_level(level)
     check_next(next_items, ask=ask, is_shown=False)
+    check_number("looks", looks, 1)
     if at_least is None and not_below is None:
         raise EvaluationError(
             "there is no condition to check",
@@ -322,7 +334,7 @@ def gate(
             else "give the threshold on the scale of the scores",
         )
     n_checks = (at_least is not None) + (not_below is not None)
-    each = 1 - (1 - level) / n_checks
+    each = 1 - (1 - level) / n_checks / looks  # Bonferroni: any dependence between checkpoints
     check = partial(
         _check, side, scores=scores, level=each, sequential=sequential, fixed_items=fixed_items
     )
@@ -362,6 +374,7 @@ def gate(
         level=level,
         fixed_items=fixed_items,
         checked_at=checked_at(side, fixed_items=fixed_items) if sequential else (),
+        looks=looks,
         items_run=len(side.items),
         items_total=scores.n_items,
         items_open=0 if side.evaluation is None else len(side.evaluation.ask().get(side.name, ())),

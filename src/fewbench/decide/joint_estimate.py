@@ -19,7 +19,7 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.decide.differences import looks_factor
-from fewbench.decide.operands import Operand
+from fewbench.decide.operands import Operand, by_benchmark
 from fewbench.scores import Scores
 from fewbench.scores.table import MOST_MISSING
 from fewbench.uncertainty.all_pairs import AllPairs, all_pairs
@@ -68,6 +68,20 @@ class JointEstimate:
     def among(self, places: Sequence[int]) -> "JointEstimate":
         """Return the estimate of some of the models, in this order."""
         return replace(self, sides=[self.sides[at] for at in places])
+
+    @cached_property
+    def by_benchmark(self) -> "JointEstimate | None":
+        """The estimate with benchmarks, groups of tasks, in place of tasks; None with one.
+
+        None for the groups of a pack, too: it has the answers of the source models to its own
+        items only, as it was made.
+        """
+        is_pack = self.scores.origin is not None and bool(self.scores.groups)
+        if len(self.scores.benchmarks) < 2 or is_pack:
+            return None
+        if not self.scores.groups:
+            return self
+        return replace(self, sides=[*map(by_benchmark, self.sides)])
 
     def estimates(self, column: int = 0) -> FloatArray:
         """Return the estimated scores, shape (models,)."""

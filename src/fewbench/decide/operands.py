@@ -40,6 +40,8 @@ class Operand:
     scored : Scored or None
         The estimates as the method made them.
     notes : tuple of str
+    parts : tuple or None
+        Task scores, where the tasks are not those of the evaluation (`by_benchmark`).
     """
 
     name: str
@@ -49,6 +51,7 @@ class Operand:
     evaluation: Evaluation | None = None
     scored: Scored | None = None
     notes: tuple[str, ...] = ()
+    parts: "tuple[Uncertainty | float | None, ...] | None" = None
 
     @cached_property
     def items(self) -> IntArray:
@@ -65,6 +68,8 @@ class Operand:
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
         """The task scores, or None where a score is unknown."""
+        if self.parts is not None:
+            return [*self.parts]
         full, score = self.score, self.scored
         if self.evaluation is None or score is None or not isinstance(full, Uncertainty):
             return [float(estimate) for estimate in self.estimates[1:]]
@@ -302,6 +307,29 @@ def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = Answers(np.empty(0, dtype=np.intp), np.empty((1, 0)))
     return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, scores)
+
+
+def by_benchmark(side: Operand) -> Operand:
+    """Return an operand whose tasks are the benchmarks: groups of tasks, and tasks of no group.
+
+    Its full score stays as it is.
+    """
+    scores, table = side.scores, side.scores.by_benchmark
+    shares = np.array([scores.benchmarks[name] for name in table.tasks])
+    estimates = shares @ side.estimates[1:]
+    parts: tuple[Uncertainty | float | None, ...] = tuple(estimates.tolist())
+    if side.evaluation is not None and side.scored is not None and not side.is_known:
+        judge, full = side.evaluation.estimating.judge, side.score
+        assert isinstance(full, Uncertainty)  # as it is not known
+        of_groups = judge.group_uncertainties(side.scored, full, side.tasks)
+        found = dict(zip((group.name for group in scores.groups), of_groups, strict=True))
+        of_tasks = zip(side.estimates[1:].tolist(), side.tasks, strict=True)
+        found |= dict(zip(scores.tasks, of_tasks, strict=True))
+        of_parts = [found[name] for name in table.tasks]
+        estimates = np.array([value for value, _ in of_parts])
+        parts = tuple(uncertainty for _, uncertainty in of_parts)
+    estimates = np.append(side.estimates[0], estimates)
+    return replace(side, scores=table, estimates=estimates, parts=parts)
 
 
 def labels(one: Operand, other: Operand) -> tuple[str, str]:

@@ -9,13 +9,29 @@ import numpy as np
 from fewbench._names import did_you_mean, some
 from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError
-from fewbench.scores.families import TIMES, UNITS, trained_for
+from fewbench.scores.families import TIMES, UNITS, seed_run, trained_for
 
 _UNITS = tuple(dict.fromkeys(UNITS.values()))
 """The first unit that all names have is used."""
 _LAST = re.compile(r"(\d+(?:\.\d+)?)([kmbt])?$")
 _HOW = "name each one's step: --steps NAME=NUMBER, or a column `step` of the models' table"
 _UNNUMBERED = "name targets with a number, such as release-2; or add --steps {}=1 and so on"
+
+
+def runs_of(names: Sequence[str]) -> list[str]:
+    """Return the training run of each checkpoint, by names that differ in more than their steps.
+
+    All are of one run, "", unless every name has a step and some run two checkpoints.
+
+    Examples
+    --------
+    >>> runs_of(["a/step-1", "a/step-2", "b/step-1"]), runs_of(["step-1", "step-2"])
+    (['a', 'a', 'b'], ['', ''])
+    """
+    runs = [seed_run(name) for name in names]
+    if len(set(runs)) in (1, len(runs)) or not all(map(trained_for, names)):
+        return [""] * len(names)
+    return runs
 
 
 def read_steps(names: Sequence[str], given: Mapping[str, float] | None = None) -> FloatArray:

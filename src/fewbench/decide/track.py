@@ -4,6 +4,8 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +22,19 @@ from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.simultaneous import EQUAL
 from fewbench.decide.standings import Standings
 from fewbench.decide.track_folder import open_folder
-from fewbench.decide.track_result import Change, Point, Track
+from fewbench.decide.track_result import (
+    BenchmarkChange,
+    Change,
+    PartScore,
+    Point,
+    RunStanding,
+    Track,
+)
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scores
+from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.sampling import check_level
 
@@ -134,10 +144,15 @@ class _Tracker:
         self.fixed_items = fixed_items
         self.names = [checkpoint.name for checkpoint in run.checkpoints]
         targets: list[Given] = [
-            (run.evaluations[name], name) if name in run.evaluations else name
-            for name in self.names
+            (run.evaluations[each.name], each.target or each.name)
+            if each.name in run.evaluations
+            else each.name
+            for each in run.checkpoints
         ]
-        self.operands = [operand(target, run.scores) for target in targets]
+        self.operands = [
+            replace(operand(target, run.scores), name=name)
+            for target, name in zip(targets, self.names, strict=True)
+        ]
         self.joint = JointEstimate(self.operands, level, fixed_items)
         self.estimates = np.array([float(side.estimates[0]) for side in self.operands])
 
@@ -159,7 +174,9 @@ class _Tracker:
             )
             points.append(
                 Point(
+                    benchmarks=self._benchmarks(side),
                     checkpoint=checkpoint.name,
+                    run=self.run.runs[at],
                     step=float(self.run.steps[at]),
                     score=float(scale.from_unit(float(side.estimates[0]))),
                     interval=on_these,
@@ -177,6 +194,8 @@ class _Tracker:
             fixed_items=self.fixed_items,
             points=tuple(points),
             changes=self._changes(),
+            runs=self._side_by_side(),
+            benchmark_changes=self._benchmark_changes(),
             best=self.names[best],
             chosen=standings.chosen(scale, standings.names.index(self.names[best])),
             items_needed=needed,
@@ -191,38 +210,56 @@ class _Tracker:
         own = self.run.checkpoints[at].evaluation
         if own is None or self.operands[at].is_known:
             return self.operands[at]
-        return operand((own, self.names[at]), own.scores)
+        return operand((own, self.run.checkpoints[at].target), own.scores)
 
-    def _pairs(self) -> list[tuple[int, int]]:
-        """Return the changes to judge, earlier first; the last may be from the best before.
+    def _benchmarks(self, side: Operand) -> tuple[PartScore, ...]:
+        """Return a checkpoint's score on each benchmark, on these items."""
+        parts = JointEstimate([side], fixed_items=True).by_benchmark
+        if parts is None:
+            return ()
+        scale, found = self.scores.scale, []
+        for column, name in enumerate(parts.scores.tasks, start=1):
+            ends = parts.interval(0, self.level, column)
+            score = float(scale.from_unit(float(parts.estimates(column)[0])))
+            interval = None if ends is None else Interval.between(scale.from_unit(ends))
+            found.append(PartScore(benchmark=name, score=score, interval=interval))
+        return tuple(found)
 
-        From the last whole checkpoint, which finds more, and from the step before.
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """The places of each run's checkpoints, in order of their steps."""
+        places: dict[str, list[int]] = {}
+        for at, run in enumerate(self.run.runs):
+            places.setdefault(run, []).append(at)
+        return places
+
+    def _pairs(self, places: Sequence[int]) -> dict[tuple[int, int], int]:
+        """Return the changes of a run to judge, earlier first, and of how many each was chosen.
+
+        From the last whole checkpoint, which finds more, and from the step before. The last one
+        also from the first, and from the best before.
         """
-        last, whole = len(self.names) - 1, 0
-        if not last:
-            return []
-        from_whole, steps = [], [(at - 1, at) for at in range(1, last + 1)]
-        for at in range(1, last + 1):
-            if self.operands[at - 1].is_known:
-                whole = at - 1
+        first, last, whole = places[0], places[-1], places[0]
+        if first == last:
+            return {}
+        from_whole, steps = [], [*pairwise(places)]
+        for before, at in steps:
+            if self.operands[before].is_known:
+                whole = before
             if self.operands[whole].is_known:
                 from_whole.append((whole, at))
-        best = int(ties.argmax(self.estimates[:-1]))
-        return list(dict.fromkeys([*from_whole, *steps, (0, last), (best, last)]))
+        best = places[int(ties.argmax(self.estimates[[*places[:-1]]]))]
+        pairs = dict.fromkeys([*from_whole, *steps, (first, last)], 1)
+        return pairs if (best, last) in pairs else {**pairs, (best, last): len(places) - 1}
 
     def _changes(self) -> tuple[Change, ...]:
-        if not (pairs := self._pairs()):
+        times = {
+            pair: n for places in self._places.values() for pair, n in self._pairs(places).items()
+        }
+        if not (pairs := [*times]):
             return ()
         contrasts = [self.joint.full_difference(after, before) for before, after in pairs]
-        p_values = np.array([difference.p_value for difference in contrasts])
-        n = len(self.names)
-        if pairs[-1] != (0, n - 1) and pairs[-1][0] != n - 2:  # the best before: one of all before
-            p_values[-1] = min(1.0, float(p_values[-1]) * (n - 1))
-        tested = np.array(
-            [not difference.is_certain for difference in contrasts]
-        )  # a difference without error needs no test
-        adjusted = p_values.copy()
-        adjusted[tested] = adjusted_p_values(p_values[tested])
+        p_values, adjusted = _tested(contrasts, [*times.values()])
         return tuple(
             Change(
                 before=self.names[before],
@@ -230,9 +267,64 @@ class _Tracker:
                 **judged(self.scores.scale, self.level, pair.difference, pair, *p_values_of),
             )
             for (before, after), pair, *p_values_of in zip(
-                pairs, contrasts, p_values.tolist(), adjusted.tolist(), strict=True
+                pairs, contrasts, p_values, adjusted, strict=True
             )
         )
+
+    def _benchmark_changes(self) -> tuple[BenchmarkChange, ...]:
+        """Return what each run gained on each benchmark, from its first checkpoint to its last."""
+        if (joint := self.joint.by_benchmark) is None:
+            return ()
+        known = [
+            (places, name, difference)
+            for places in self._places.values()
+            if len(places) > 1
+            for column, name in enumerate(joint.scores.tasks, start=1)
+            if (difference := joint.difference(places[-1], places[0], column)) is not None
+        ]
+        p_values, adjusted = _tested([difference for _, _, difference in known])
+        return tuple(
+            BenchmarkChange(
+                run=self.run.runs[places[0]],
+                benchmark=name,
+                before=self.names[places[0]],
+                after=self.names[places[-1]],
+                **judged(self.scores.scale, self.level, pair.difference, pair, p_value, of_all),
+            )
+            for (places, name, pair), p_value, of_all in zip(known, p_values, adjusted, strict=True)
+        )
+
+    def _side_by_side(self) -> tuple[RunStanding, ...]:
+        """Return how the runs stand at the last step that all have, else at their last steps."""
+        if len(self._places) < 2:
+            return ()
+        steps = [{float(self.run.steps[at]): at for at in own} for own in self._places.values()]
+        common = set.intersection(*(set(of_run) for of_run in steps))
+        compared = [of_run[max(common or of_run)] for of_run in steps]
+        joint, scale = self.joint.among(compared), self.scores.scale
+        standings = Standings.of(joint, self.level)
+        above, first = standings.surely_above, self.names.index(standings.names[0])
+        found = []
+        for place, of_run in zip(standings.places(scale), standings.names, strict=True):
+            at = self.names.index(of_run)
+            apart = self.joint.full_difference(at, first)
+            ends = scale.difference_from_unit(apart.interval(self.level))
+            assert place.interval is not None  # a full score is never unknown
+            found.append(
+                RunStanding(
+                    run=self.run.runs[at],
+                    checkpoint=of_run,
+                    step=float(self.run.steps[at]),
+                    checkpoints=len(self._places[self.run.runs[at]]),
+                    score=place.score,
+                    interval=place.interval,
+                    behind=float(scale.difference_from_unit(apart.difference)),
+                    behind_interval=None if at == first else Interval.between(ends),
+                    is_behind=bool(above[0, standings.names.index(of_run)]),
+                    chance_ahead=place.chance_best,
+                )
+            )
+        return tuple(found)
 
     @property
     def _partial(self) -> list[int]:
@@ -280,3 +372,19 @@ class _Tracker:
                 "run more items"
             )
         return tuple(texts)
+
+
+def _tested(
+    contrasts: Sequence[Contrast], times: Sequence[int] | None = None
+) -> tuple[list[float], list[float]]:
+    """Return the differences' p values, and those adjusted for their number.
+
+    `times` says of how many each was chosen. A difference without error needs no test.
+    """
+    p_values = np.array([difference.p_value for difference in contrasts])
+    if times is not None:
+        p_values = np.minimum(1.0, p_values * times)
+    tested = np.array([not difference.is_certain for difference in contrasts], dtype=bool)
+    adjusted = p_values.copy()
+    adjusted[tested] = adjusted_p_values(p_values[tested])
+    return p_values.tolist(), adjusted.tolist()

@@ -33,11 +33,13 @@ def open_folder(folder: Path, scores: Scores | None = None) -> list[Evaluation]:
     """
     if (folder / HEADER).is_file():
         return [Evaluation.open(folder, scores)]
-    evaluations: dict[tuple[str, ...], Evaluation] = {}
+    evaluations: dict[str, Evaluation] = {}
     for evaluation in _open_all(folder, scores):
-        other = evaluations.get(evaluation.targets)
+        assert evaluation.folder is not None
+        checkpoint = evaluation.folder.name.removesuffix(ALL)
+        other = evaluations.get(checkpoint)
         if other is None or _answered(evaluation) > _answered(other):
-            evaluations[evaluation.targets] = evaluation
+            evaluations[checkpoint] = evaluation
     return list(evaluations.values())
 
 

@@ -6,7 +6,7 @@ from pydantic import ConfigDict
 
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
-from fewbench._names import p_value, probability
+from fewbench._names import counted, p_value, probability
 from fewbench.decide.differences import frame_of
 from fewbench.decide.rank_result import Foremost
 from fewbench.decide.words import AS_MODELS, on_these
@@ -19,12 +19,22 @@ from fewbench.show.page import Page, Section, Shown, Table
 Verdict = Literal["better", "worse", "undecided"]
 
 
+class PartScore(Frozen):
+    """A checkpoint's score on a benchmark, on these items; None for what is not known."""
+
+    benchmark: str
+    score: float
+    interval: Interval | None
+
+
 class Point(Frozen):
     """One checkpoint on the curve, on the scale of the scores.
 
     Attributes
     ----------
     checkpoint, step
+    run : str
+        Its run, "" where all checkpoints are of one.
     score, interval
         Its score on these items and the interval, for this checkpoint alone.
     as_model : Interval or None
@@ -35,9 +45,12 @@ class Point(Frozen):
     items_run : int
     chance_best : float
         Probability that it is the best of all.
+    benchmarks : tuple of PartScore
+        Scores by benchmark, if there are several: groups of tasks, and tasks of no group.
     """
 
     checkpoint: str
+    run: str = ""
     step: float
     score: float
     interval: Interval
@@ -45,6 +58,37 @@ class Point(Frozen):
     is_known: bool
     items_run: int
     chance_best: float
+    benchmarks: tuple[PartScore, ...] = ()
+
+
+class RunStanding(Frozen):
+    """One of several runs, at the last step that all have, or else at its last one.
+
+    Attributes
+    ----------
+    run, checkpoint, step
+    checkpoints : int
+        Of the run.
+    score, interval
+        Of this checkpoint; the interval answers the same question as the changes.
+    behind, behind_interval
+        Its score minus that of the run with the highest score (None for that one).
+    is_behind : bool
+        Whether it is certainly behind, all pairs of runs together.
+    chance_ahead : float
+        Probability that it is the best of these.
+    """
+
+    run: str
+    checkpoint: str
+    step: float
+    checkpoints: int
+    score: float
+    interval: Interval
+    behind: float
+    behind_interval: Interval | None
+    is_behind: bool
+    chance_ahead: float
 
 
 def _in_general(point: Point, unit: Unit) -> str:
@@ -76,8 +120,18 @@ class Change(Frozen):
     verdict: Verdict
 
 
+class BenchmarkChange(Change):
+    """What a run gained on a benchmark, from its first checkpoint to its last.
+
+    Adjusted for the number of benchmarks and runs.
+    """
+
+    run: str
+    benchmark: str
+
+
 class Track(Shown, Frozen):
-    """A run's checkpoints in order of their steps.
+    """The checkpoints of one or more runs, in order of their steps.
 
     Attributes
     ----------
@@ -94,6 +148,10 @@ class Track(Shown, Frozen):
     changes : tuple of Change
         Each checkpoint against the last one before it that ran all items, else against the one
         before; and the last one against the first and against the best before it.
+    runs : tuple of RunStanding
+        Several runs side by side, the highest score first. Empty for one run.
+    benchmark_changes : tuple of BenchmarkChange
+        Empty for one benchmark.
     best : str
         The checkpoint that is most probably the best.
     chosen : Foremost
@@ -116,6 +174,8 @@ class Track(Shown, Frozen):
     fixed_items: bool = False
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
+    runs: tuple[RunStanding, ...] = ()
+    benchmark_changes: tuple[BenchmarkChange, ...] = ()
     best: str
     chosen: Foremost
     items_needed: int | None = None
@@ -140,6 +200,7 @@ class Track(Shown, Frozen):
         """Return one row per checkpoint, in order of the steps.
 
         low and high are of these items; model_low and model_high of the checkpoint in general.
+        Column run where there are several; a column for each benchmark.
         """
         columns = ["checkpoint", "step", "score", "low", "high"]
         columns += ["is_known", "items_run", "chance_best"]
@@ -148,13 +209,21 @@ class Track(Shown, Frozen):
             of_models = [point.as_model or point.interval for point in self.points]
             frame.insert(4, "model_low", [ends.low for ends in of_models])
             frame.insert(5, "model_high", [ends.high for ends in of_models])
+        if self.runs:
+            frame.insert(0, "run", [point.run for point in self.points])
+        for at, part in enumerate(self.points[0].benchmarks):
+            frame[part.benchmark] = [point.benchmarks[at].score for point in self.points]
         return frame
 
     def curve(self) -> list[dict[str, Any]]:
-        """Return the points as plain values: name, step, score, low, high, is_known."""
+        """Return the points as plain values: name, step, score, low, high, is_known.
+
+        Of several runs also curve, the run.
+        """
         return [
             {
                 "name": point.checkpoint,
+                **({"curve": point.run} if point.run else {}),
                 "step": point.step,
                 "score": point.score,
                 "low": point.interval.low,
@@ -180,7 +249,8 @@ class Track(Shown, Frozen):
             ]
             for point in self.points
         ]
-        drawn = f"The line is the estimate, the band its {self.level:.0%} interval"
+        drawn = "Each line" if self.runs else "The line"
+        drawn += f" is the estimate, the band its {self.level:.0%} interval"
         if any(point.is_known for point in self.points):
             drawn += "; diamonds are checkpoints that ran all items"
         facts = {
@@ -211,18 +281,13 @@ class Track(Shown, Frozen):
         n = len(self.points)
         luck = self.chosen.sentence(best.score, n, unit, fixed_items=self.fixed_items)
         lesser = [luck] if luck else []
-        if last.checkpoint not in leading:
+        if last.checkpoint not in leading and not self.runs:
             ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
             score = unit.score(last.score)
             score_or_ends = "all items ran" if last.is_known else ends
             lesser.append(f"The last one, {last.checkpoint}, scores {score} ({score_or_ends}).")
-        real = len(self.real_changes)
-        lesser.append(
-            f"{real} of {len(self.changes)} tested changes {'is' if real == 1 else 'are'} real "
-            f"(at {self.level:.0%}, all together)."
-            if self.changes
-            else "One checkpoint has no change to test."
-        )
+        courses = self._courses(unit)
+        lesser = [*courses, *self._ahead(unit), *lesser]
         lesser += average_notes(self.average)
         course = Section(
             "course",
@@ -242,10 +307,114 @@ class Track(Shown, Frozen):
             lesser,
             self.warnings,
             [
+                *([self._side_by_side(unit)] if self.runs else []),
                 course,
+                *([self._benchmarks(unit)] if self.benchmark_changes else []),
                 *([self._changes(unit)] if self.changes else []),
                 Section("basis", "What it rests on", facts=facts),
             ],
+        )
+
+    def _courses(self, unit: Unit) -> list[str]:
+        """Return a sentence for each run: whether it rises, and whether its last change is real."""
+        texts = []
+        for run in dict.fromkeys(point.run for point in self.points):
+            own = [point.checkpoint for point in self.points if point.run == run]
+            text = f"{run}: " * bool(run) + counted(len(own), "checkpoint")
+            changes = {(change.before, change.after): change for change in self.changes}
+            if (whole := changes.get((own[0], own[-1]))) is not None:
+                up, down = "rising", "falling"
+                if self.scale.lower_is_better:
+                    up, down = "improving", "getting worse"
+                course = {"better": up, "worse": down, "undecided": "no certain change"}
+                text += f": {course[whole.verdict]}, {unit.difference(whole.difference)} in all"
+                if len(own) > 2:
+                    latest = changes[own[-2], own[-1]]
+                    certain = "not " * (latest.verdict == "undecided")
+                    text += f"; last change {unit.difference(latest.difference)}, {certain}certain"
+                lost = [
+                    change
+                    for change in self.changes
+                    if change.after == own[-1] and change.before not in (own[0], own[-2])
+                    if change.verdict == "worse"
+                ]
+                text += "".join(
+                    f"; below {change.before} ({unit.difference(change.difference)})"
+                    for change in lost
+                )
+            texts.append(f"{text}.")
+        return texts
+
+    def _ahead(self, unit: Unit) -> list[str]:
+        """Return which run is ahead of which, and how sure that is."""
+        if not self.runs:
+            return []
+        first, *others = self.runs
+        same = len({each.step for each in self.runs}) == 1
+        when = f"At step {first.step:,.10g}" if same else "At their last checkpoints"
+        behind = [each.run for each in others if each.is_behind]
+        open_ = [each.run for each in others if not each.is_behind]
+        texts = []
+        if behind:
+            texts.append(f"certainly ahead of {', '.join(behind)}")
+        if open_:
+            texts.append(f"not certainly ahead of {', '.join(open_)}")
+        chance = probability(first.chance_ahead)
+        return [
+            f"{when}, {first.run} scores highest: the best with probability {chance}, "
+            f"{' and '.join(texts)}."
+        ]
+
+    def _side_by_side(self, unit: Unit) -> Section:
+        head = [("Run", False), ("Checkpoint", False), ("Score", True), ("Interval", True)]
+        head += [("Behind", True), ("Interval", True), ("Certain", False), ("P(ahead)", True)]
+        rows = [
+            [
+                *(each.run, each.checkpoint, unit.score(each.score), unit.scores(each.interval)),
+                "–" if each.behind_interval is None else unit.difference(each.behind),
+                unit.differences(each.behind_interval),
+                "–" if each.behind_interval is None else "yes" if each.is_behind else "no",
+                probability(each.chance_ahead),
+            ]
+            for each in self.runs
+        ]
+        about = "on exactly these items" if self.fixed_items else f"in general, {AS_MODELS}"
+        note = (
+            f"Runs are compared at the last step that all have, {about}. Certain: behind at "
+            f"{self.level:.0%}, all pairs of runs together."
+        )
+        return Section("runs", "Runs", [note], tables=[Table("Runs", head, rows, "a run")])
+
+    def _benchmarks(self, unit: Unit) -> Section:
+        head = [("Run", False)] * bool(self.runs)
+        head += [("Benchmark", False), ("Last", True), ("Interval", True), ("Since first", True)]
+        head += [("Interval", True), ("Verdict", False), ("adjusted p", True)]
+        rows = []
+        for change in self.benchmark_changes:
+            parts = self[change.after].benchmarks
+            part = next(part for part in parts if part.benchmark == change.benchmark)
+            rows.append(
+                [
+                    *([change.run] if self.runs else []),
+                    *(change.benchmark, unit.score(part.score)),
+                    "–" if part.interval is None else unit.scores(part.interval),
+                    *(unit.difference(change.difference), unit.differences(change.interval)),
+                    *(change.verdict, p_value(change.p_adjusted)),
+                ]
+            )
+        curves = [
+            {"step": point.step, "score": part.score, "curve": f"{point.run} {name}".strip()}
+            for point in self.points
+            for part in point.benchmarks
+            if (name := part.benchmark)
+        ]
+        note = "The last checkpoint by benchmark, and the change since the first one."
+        return Section(
+            "benchmarks",
+            "Benchmarks",
+            [note],
+            charts=[("", lambda: tracked(curves, unit))],
+            tables=[Table("Benchmarks", head, rows, "a benchmark")],
         )
 
     def _changes(self, unit: Unit) -> Section:
@@ -266,10 +435,13 @@ class Track(Shown, Frozen):
         tables = [table("Real changes", self.real_changes)] if self.real_changes else []
         if len(self.real_changes) < len(self.changes):
             tables.append(table("All changes", self.changes, f"All {len(self.changes)} changes"))
+        real = len(self.real_changes)
         return Section(
             "changes",
             "Changes",
             [
+                f"{real} of {len(self.changes)} tested changes {'is' if real == 1 else 'are'} real "
+                f"(at {self.level:.0%}, all together). "
                 "Each checkpoint is compared with the last earlier checkpoint that ran all items, "
                 "or, without one, with the checkpoint before. The last checkpoint is also "
                 "compared with the first and with the best earlier one. p values are adjusted by "

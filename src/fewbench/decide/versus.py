@@ -201,6 +201,7 @@ def _result(
         random=random,
         next_items=more,
         tasks=_tasks(joint, level, adjust),
+        groups=_groups(joint, level, adjust),
         adjust=adjust,
         deciding=deciding,
         own_ids=scores.own_ids({*more, *(each.item for each in deciding)}),
@@ -247,6 +248,11 @@ def _tasks(joint: JointEstimate, level: float, adjust: Adjust) -> tuple[TaskDiff
         TaskDifference(task=name, **judged(scores.scale, level, *of_task))
         for name, *of_task in zip(scores.tasks, apart, differences, p_values, adjusted, strict=True)
     )
+
+
+def _groups(joint: JointEstimate, level: float, adjust: Adjust) -> tuple[TaskDifference, ...]:
+    of_benchmarks = joint.by_benchmark if joint.scores.groups else None
+    return () if of_benchmarks is None else _tasks(of_benchmarks, level, adjust)
 
 
 def _deciding(

@@ -116,6 +116,8 @@ class Versus(Shown, Frozen):
         says, at most 200. Targets only: a source model has run all.
     tasks : tuple of TaskDifference
         Empty with one task.
+    groups : tuple of TaskDifference
+        Benchmarks: the outermost groups of tasks, and tasks of no group. Empty without groups.
     adjust : str
         holm (a false verdict on any task in at most 1 - level of comparisons) or bh (at most 1 -
         level of the verdicts are false, on average).
@@ -164,6 +166,7 @@ class Versus(Shown, Frozen):
     questions_needed: int | None = None
     next_items: tuple[str, ...] = ()
     tasks: tuple[TaskDifference, ...] = ()
+    groups: tuple[TaskDifference, ...] = ()
     adjust: Adjust = "holm"
     deciding: tuple[ItemDifference, ...] = ()
     own_ids: dict[str, str] = Field(default_factory=dict)
@@ -204,11 +207,16 @@ class Versus(Shown, Frozen):
         return f"{text}. In general, {AS_MODELS}: {found}"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row for the full score and one per task: difference, interval, p values."""
+        """Return one row for the full score, one per group and one per task.
+
+        Difference, interval, verdict, p values.
+        """
         columns = ["difference", "low", "high", "verdict"]
         columns += ["p_value", "p_adjusted"] * bool(self.tasks)
-        frame = frame_of([self, *self.tasks], columns, self.warnings)
-        return frame.set_axis(["all", *(part.task for part in self.tasks)]).rename_axis("task")
+        names = {part.task for part in self.tasks}
+        parts = [*(group for group in self.groups if group.task not in names), *self.tasks]
+        frame = frame_of([self, *parts], columns, self.warnings)
+        return frame.set_axis(["all", *(part.task for part in parts)]).rename_axis("task")
 
     def items(self) -> "pd.DataFrame":
         """Return the items that both answered with different scores, largest difference first."""
@@ -218,21 +226,29 @@ class Versus(Shown, Frozen):
     def page(self) -> Page:
         """Return the finding, the differences, the items that differ and what they rest on."""
         unit = Unit(self.scale)
-        tasks = [
-            [
-                *(task.task, unit.difference(task.difference), unit.differences(task.interval)),
-                *(task.verdict, p_value(task.p_value), p_value(task.p_adjusted)),
+
+        def table(title: str, parts: tuple[TaskDifference, ...], folded: str = "") -> Table:
+            head = [(title.removesuffix("s"), False), ("Difference", True), ("Interval", True)]
+            head += [("Verdict", False), ("p", True), ("adjusted p", True)]
+            rows = [
+                [
+                    *(part.task, unit.difference(part.difference), unit.differences(part.interval)),
+                    *(part.verdict, p_value(part.p_value), p_value(part.p_adjusted)),
+                ]
+                for part in parts
             ]
-            for task in self.tasks
-        ]
-        head = [("Task", False), ("Difference", True), ("Interval", True)]
-        head += [("Verdict", False), ("p", True), ("adjusted p", True)]
+            return Table(title, head, rows, "a task", folded)
+
+        tables = [table("Benchmarks", self.groups)] if self.groups else []
+        if self.tasks:  # a text shows them only where they are no parts of benchmarks
+            tables.append(table("Tasks", self.tasks, "All tasks" if self.groups else ""))
         notes = [
             f"{self.a} minus {self.b}. For the full score, an interval that excludes 0 decides."
         ]
-        if tasks:
+        if self.tasks:
+            what = "benchmarks" if self.groups else "tasks"
             notes.append(
-                "The verdicts on tasks use p values adjusted for the number of tasks "
+                f"The verdicts on {what} use p values adjusted for the number of {what} "
                 f"({ADJUSTS[self.adjust]})."
             )
         sections = [
@@ -241,7 +257,7 @@ class Versus(Shown, Frozen):
                 "Difference",
                 notes,
                 charts=[("", lambda: deciding.differences(self))],
-                tables=[Table("Tasks", head, tasks, "a task")] if tasks else [],
+                tables=tables,
             ),
             Section("basis", "What it rests on", facts=self._facts(unit)),
         ]

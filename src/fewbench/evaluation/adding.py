@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, some
+from fewbench._names import counted, did_you_mean, some
 from fewbench._text import quoted
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.entries import AnswerSet, part_of
-from fewbench.evaluation.journal import Header, Journal, targets_of
+from fewbench.evaluation.journal import Header, Journal, folder_and_target, targets_of
 from fewbench.evaluation.ledger import Ledger
 from fewbench.methods import Answers
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_saved
@@ -52,7 +52,8 @@ def add(
     Parameters
     ----------
     runs : path or sequence of paths
-        Folders of evaluations of one benchmark. Seeds and numbers of items may differ.
+        Folders of evaluations of one benchmark, or FOLDER:TARGET for one of several targets. Seeds
+        and numbers of items may differ.
     scores : Scores or Benchmark, optional
         The table to add to (default: the one that the runs were started with; of several, the one
         with most models). Its models come first.
@@ -149,9 +150,11 @@ class _Run:
     header: Header
     ledger: Ledger
     item_ids: NDArray[Any]
+    only: str | None = None
 
     @classmethod
-    def from_folder(cls, folder: Path) -> "_Run":
+    def from_folder(cls, path: Path) -> "_Run":
+        folder, only = folder_and_target(str(path)) or (path, None)
         journal = Journal(folder)
         header = journal.header()
         every = list(journal.fresh())
@@ -167,7 +170,13 @@ class _Run:
         benchmark = Benchmark(pd.DataFrame({"task": NO_TASK}, index=items))
         ledger = Ledger(as_sources(benchmark), targets)
         ledger.carry(entries, targets)
-        return cls(journal, header, ledger, items.to_numpy())
+        run = cls(journal, header, ledger, items.to_numpy(), only)
+        if not run.targets:
+            raise EvaluationError(
+                f"{folder}: no answers of {only!r}",
+                hint=did_you_mean(only or "", targets, f"its targets are {some(targets)}"),
+            )
+        return run
 
     @property
     def place(self) -> str:
@@ -176,7 +185,8 @@ class _Run:
     @property
     def targets(self) -> list[str]:
         record = self.ledger.record
-        return [name for name in record.targets if len(record.answered(name))]
+        named = record.targets if self.only is None else [self.only]
+        return [name for name in record.targets if name in named and len(record.answered(name))]
 
     def items(self, target: str) -> list[str]:
         """Return the answered items of a target."""

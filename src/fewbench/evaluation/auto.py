@@ -160,6 +160,8 @@ def choice_without_backtest(scores: Scores) -> Choice | None:
     whole = scores.whole
     alpha, count = reliability(whole), carrying_sources(whole)
     unrun = scores.unrun_share > MOST_UNRUN
+    if scores.proxies.size and count < FEW:
+        return Choice(SAFE, "the items have proxies (columns proxy:NAME), which it uses as sources")
     if whole.n_models < 2 or unrun or (whole is not scores and count < FEW):
         return Choice(DEFAULT, _without_whole(scores))
     if whole.n_models >= FEW and alpha < RELIABLE:

@@ -157,6 +157,14 @@ def _run(estimate: Estimate) -> str:
     return f"{text}."
 
 
+def _is_more_than_random(estimate: Estimate) -> bool:
+    """Whether anything but the answers tells of the score.
+
+    Without source models, the methods fewbench and random are a random sample and its mean.
+    """
+    return estimate.rank is not None or estimate.provenance.method not in ("fewbench", "random")
+
+
 def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
     """Return a row for each target."""
     head = [("Target", False), ("Score", True), (f"{ranked[0].level:.0%} interval", True)]
@@ -178,12 +186,16 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
         for row, estimate in zip(rows, ranked, strict=True):
             row.insert(3, "–" if estimate.as_model is None else unit.scores(estimate.as_model))
         notes.insert(0, f"In general: the interval {AS_MODELS}; the other is of these items.")
-    if any(estimate.rank is not None for estimate in ranked):
-        text = "Random sampling: the half width of as many random items, without source models."
-        notes.insert(0, f"{text} Rank: among the source models.")
-    else:  # without source models, the items are a random sample themselves
-        kept = [at for at, (name, _) in enumerate(head) if name not in ("Random sampling", "Rank")]
-        head, rows = [head[at] for at in kept], [[row[at] for at in kept] for row in rows]
+    is_ranked = any(estimate.rank is not None for estimate in ranked)
+    unneeded = [] if is_ranked else ["Rank"]
+    if any(map(_is_more_than_random, ranked)):
+        text = "Random sampling: the half width of as many random items"
+        rank = ", without source models. Rank: among the source models." if is_ranked else "."
+        notes.insert(0, text + rank)
+    else:
+        unneeded.append("Random sampling")
+    kept = [at for at, (name, _) in enumerate(head) if name not in unneeded]
+    head, rows = [head[at] for at in kept], [[row[at] for at in kept] for row in rows]
     drawn = [("", lambda: several(ranked))]
     return Section("targets", "All targets", notes, "", drawn, [Table("All targets", head, rows)])
 
@@ -251,7 +263,7 @@ def _basis(estimate: Estimate, tab: str, unit: Unit, evaluation: Evaluation | No
     head = [("Method", False), ("Half width", True), ("Expected error", True)]
     width = f"± {unit.points((ends.high - ends.low) / 2)}"
     rows = [[provenance.method, width, unit.points(estimate.expected_error)]]
-    if estimate.rank is not None and estimate.interval_kind not in ("exact", "betting"):
+    if _is_more_than_random(estimate) and estimate.interval_kind not in ("exact", "betting"):
         width = f"± {unit.points(estimate.random.half_width)}"
         rows.append(["random sampling", width, unit.points(estimate.random.expected_error)])
     facts = {"Interval": f"{estimate.level:.0%}: {estimate.interval_basis}"}

@@ -16,7 +16,7 @@ from fewbench.readers.frames import TEXT, load_table
 from fewbench.readers.reading import FoundFiles
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Benchmark
-from fewbench.scores.benchmark import CLUSTER, WEIGHT, retired_note
+from fewbench.scores.benchmark import CLUSTER, PREDICTION, PROXY, WEIGHT, retired_note
 from fewbench.scores.costs import read_amounts
 from fewbench.scores.table import NO_TASK
 
@@ -35,7 +35,9 @@ def read_items(path: str | os.PathLike[str]) -> Benchmark:
         A .csv, .tsv, .parquet, .jsonl or .ndjson file with one row per item: a column `id` (or
         `item`), and, if there are any, `task`, `weight` (in the full score; 0 retires), `cost` (of
         running the item; 0 or more), `cluster` (items of one cluster belong together, such as
-        questions on one passage) and others, which are kept. Lists and objects become JSON text.
+        questions on one passage), `proxy:NAME` (a number that tells of the scores, such as a
+        model's confidence), `prediction:MODEL` (what a model predicts, where right answers come
+        later) and others, which are kept. Lists and objects become JSON text.
 
     Raises
     ------
@@ -81,7 +83,8 @@ def are_items(found: FoundFiles) -> bool:
     if not set(IDS) & set(columns) or {"model", "score"} & set(columns) or found.is_logs:
         return False
     others = [name for name in columns if name not in IDS]
-    if others and not set(KNOWN) & set(columns):
+    known = [name for name in columns if name in KNOWN or name.startswith((PREDICTION, PROXY))]
+    if others and not known:
         frame = load_table(path, [*IDS])
         ids = frame[next(name for name in IDS if name in columns)]
         is_wide = all(pd.api.types.is_numeric_dtype(frame[name]) for name in others)

@@ -13,7 +13,7 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
 from fewbench.evaluation.changes import ITEMS, started_scores
-from fewbench.evaluation.entries import RunBatch
+from fewbench.evaluation.entries import AnswerSet, RunBatch
 from fewbench.evaluation.extending import extend, extension_note
 from fewbench.evaluation.journal import (
     Header,
@@ -271,19 +271,21 @@ def reopened(
                 f"fewbench estimate {quoted(folder)} --next-items {more} --ask, then rerun with "
                 "the settings as before"
             )
-        raise RunError(
-            f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
-            hint=f"for more items: {further}; or use another folder, which runs the items of "
-            f"this one again: --items-of {quoted(folder)} (in Python items_of=)",
+        raise _refused(
+            folder,
+            f"the evaluation there has other settings ({'; '.join(differ)})",
+            f"for more items: {further}; or use another folder, which runs the items of this one "
+            f"again: --items-of {quoted(folder)} (in Python items_of=)",
         )
     own, notes = None if isinstance(method, str) else method, list[str]()
     if scores.origin is None and (folder / ITEMS).exists():
         items = open_saved(folder / ITEMS)
         if lacking := [task for task in items.tasks if task not in scores.tasks]:
-            raise RunError(
-                f"{folder}: the evaluation there also has the tasks {some(lacking)}",
-                hint="name a file of items that has them, or all tasks, as in --tasks old,new; or "
-                "use another folder",
+            raise _refused(
+                folder,
+                f"the evaluation there also has the tasks {some(lacking)}",
+                "name a file of items that has them, or all tasks, as in --tasks old,new; or use "
+                "another folder",
             )
         is_new = not scores.items.index.isin(items.items.index).all()
         if is_new or (scores.n_models and not header.models):
@@ -292,3 +294,10 @@ def reopened(
             kept = np.flatnonzero(whole.items.index.isin(scores.items.index))
             scores = whole if len(kept) == whole.n_items else whole.take(items=kept)
     return Evaluation.open(folder, scores, own, stop, is_run=is_run), notes
+
+
+def _refused(folder: Path, reason: str, hint: str) -> RunError:
+    """Return the error of a run that does not fit its folder; without answers, nothing is lost."""
+    if not any(isinstance(entry, AnswerSet) for entry in Journal(folder).fresh()):
+        hint = "it has no answers yet: add --fresh to start over (in Python use another folder)"
+    return RunError(f"{folder}: {reason}", hint=hint)

@@ -228,12 +228,16 @@ class Run:
                 planner=planner,
             )
             run.notes += notes
+            answered = [
+                name for name in evaluation.targets if len(evaluation.record.answered(name))
+            ]
+            # How a model ran that gave no answer matters to nobody.
+            batches = [batch for batch in evaluation.batches if batch.target in answered]
             for name, of_target in (facts or {}).items():
-                is_new, now = not len(evaluation.record.answered(name)), masked_facts(of_target)
+                is_new, now = name not in answered, masked_facts(of_target)
                 changed = check_facts(
-                    evaluation.batches, name, now, is_new=is_new,
-                    accept=accept_changes, folder=place,
-                )  # fmt: skip
+                    batches, name, now, is_new=is_new, accept=accept_changes, folder=place
+                )
                 if facts_of(evaluation.batches, name) != now:
                     evaluation.note_run(RunBatch(target=name, facts=now))
                 run.notes += [] if changed is None else [changed]

@@ -13,7 +13,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, same_text, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
-from fewbench.scores.groups import TaskGroup, groups_of
+from fewbench.scores.groups import TaskGroup, benchmarks_of, groups_of
 from fewbench.scores.scale import Scale
 
 Average = Literal["micro", "macro"]
@@ -33,6 +33,16 @@ CLUSTER = "cluster"
 
 FEW = 8
 """Labels that are looked up one by one."""
+
+
+PREDICTION = "prediction:"
+"""Begins the names of columns of the items with what a model predicts, known before the right
+answers are."""
+
+
+PROXY = "proxy:"
+"""Begins the names of columns of the items with what says, before it is known, how likely models
+are to be right: a model's confidence, its margin, what others say."""
 
 
 COHORT = "cohort"
@@ -105,6 +115,11 @@ class ItemTable:
         return tuple(groups_of(self.items, self.tasks, self.task_shares, is_macro=is_macro))
 
     @cached_property
+    def benchmarks(self) -> dict[str, FloatArray]:
+        """The outermost groups, beside tasks of no group, each with weights of all tasks."""
+        return benchmarks_of(self.groups, self.tasks)
+
+    @cached_property
     def task_shares(self) -> FloatArray:
         """Weight of each task in the full score, shape (tasks,), sum 1."""
         return np.bincount(self.task_of, self.item_weights).astype(np.float64)
@@ -150,6 +165,20 @@ class ItemTable:
         if COHORT not in self.items:
             return np.zeros(self.n_items, dtype=np.intp)
         return self.items[COHORT].to_numpy(dtype=np.intp)
+
+    @cached_property
+    def proxies(self) -> FloatArray:
+        """Columns of the items that tell of the scores, shape (items, proxies)."""
+        names = [name for name in self.items if str(name).startswith(PROXY)]
+        numbers = self.items[names].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+        for name, column in zip(names, numbers.T, strict=True):
+            if len(bad := np.flatnonzero(~np.isfinite(column))):
+                raise ScoresError(
+                    f"{counted(len(bad), 'item')} without a number in the column {name!r}: "
+                    f"{some(self.item_ids[bad])}",
+                    hint="give every item a number there, or rename the column",
+                )
+        return np.asarray(numbers)
 
     @cached_property
     def counts_equally(self) -> bool:

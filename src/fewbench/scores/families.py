@@ -90,6 +90,18 @@ def training_run(name: str) -> tuple[str, bool]:
     return "-".join(filter(None, parts)) or UNNAMED, True
 
 
+def seed_run(name: str) -> str:
+    """Return the training run of a checkpoint: its name without step, where a seed stays.
+
+    Examples
+    --------
+    >>> seed_run("A/seed-1/step-1000"), seed_run("step-1000"), seed_run("A")
+    ('A/seed-1', 'run', 'A')
+    """
+    parts = re.split(_BEFORE + "\0", _TRAINED.sub("\0", name.strip()), flags=re.IGNORECASE)
+    return "-".join(filter(None, (part.strip(_BETWEEN) for part in parts))) or UNNAMED
+
+
 def families(names: Sequence[str], stated: Sequence[str] | None = None) -> list[str]:
     """Return the family of each model: the stated one, or its training run by the names.
 

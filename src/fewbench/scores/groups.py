@@ -77,6 +77,21 @@ def groups_of(
         yield TaskGroup(name, tuple(parts[name]), counts / counts.sum())
 
 
+def benchmarks_of(groups: Sequence[TaskGroup], tasks: Sequence[str]) -> dict[str, FloatArray]:
+    """Return the benchmarks that the tasks make up, and how much each task counts in each.
+
+    Of groups the outermost ones, beside tasks of no group; if there is one alone, its parts.
+    """
+    by_name = {group.name: group for group in groups}
+    inner = {part for group in groups for part in group.parts}
+    names = [name for name in (*by_name, *tasks) if name not in inner]
+    while len(names) == 1 and names[0] in by_name:
+        names = [*by_name[names[0]].parts]
+    alone = dict(zip(tasks, np.eye(len(tasks)), strict=True))
+    weights = {name: by_name[name].weights if name in by_name else alone[name] for name in names}
+    return dict(sorted(weights.items(), key=lambda one: int(one[1].argmax())))  # as tasks come
+
+
 def harness_tasks(items: "pd.DataFrame") -> "pd.Series[Any]":
     """Return each item's task as its harness names it.
 

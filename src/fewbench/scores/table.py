@@ -23,6 +23,7 @@ from fewbench.scores.benchmark import (
     positions_in,
 )
 from fewbench.scores.cells import Cells, ChosenAnswers, Unread, compact, filled_cells, frozen
+from fewbench.scores.groups import EQUAL, GROUP
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.scale import Scale
@@ -354,6 +355,19 @@ class Scores(ItemTable):
         nothing of what was computed from these.
         """
         return replace(self, **({"values": self.held, "origin": None} | parts))
+
+    @cached_property
+    def by_benchmark(self) -> "Scores":
+        """The same scores, with benchmarks in place of tasks (see `benchmarks`)."""
+        of_task, weights = np.empty(len(self.tasks), dtype=object), np.zeros(self.n_items)
+        for name, shares in self.benchmarks.items():
+            held = shares > 0
+            of_task[held] = name
+            # An item counts in its benchmark as it does there, and in the whole as before.
+            weights += (self.task_weights @ shares) * self.task_shares[held].sum()
+        items = self.items.drop(columns=[GROUP, EQUAL], errors="ignore")
+        items = items.assign(task=of_task[self.task_of], **{WEIGHT: weights})
+        return self.changed(items=items, average="micro")
 
     def columns(self, items: IntArray, *, filled: bool = False) -> FloatArray:
         """Return the scores on some items, shape (models, items), NaN where not run, or filled.

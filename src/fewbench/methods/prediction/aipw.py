@@ -21,6 +21,8 @@ from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
+SPREAD, TINY = 0.5, 1e-12
+"""Standard deviation of a proxy: that of a source that is right on half of the items."""
 LEAST_REST = 0.1
 """Least share of a residual that is not the answer's own doing."""
 
@@ -29,7 +31,8 @@ LEAST_REST = 0.1
 class AIPW:
     """Ridge regression of the target on the sources over the items, plus its mean residual.
 
-    Items are the observations and sources the features, so each target has its own model. With n
+    Items are the observations, and sources and proxies (columns `proxy:NAME` of the items) the
+    features, so each target has its own model. With n
     of N items run and g the prediction of each item, the estimate is
 
         mean of y over the n + (1 - n / N) · (mean of g over the rest - mean of g over the n);
@@ -62,18 +65,20 @@ class AIPW:
         parts = [everyone] if folds == 1 else [np.flatnonzero(fold_of == k) for k in range(folds)]
         weights = np.column_stack([scores.item_weights, scores.task_weights])
         sampled = _sampled(scores, subset, at)
-        features = scores.filled.T
+        proxies = scores.proxies - scores.proxies.mean(axis=0)
+        proxies *= SPREAD / np.maximum(proxies.std(axis=0), TINY)
+        features = np.column_stack([scores.filled.T, proxies])
         chances = subset.chances_over(scores)
         return FittedAIPW(self, features, weights, sampled, tuple(parts), chances)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedAIPW:
-    """Sources' scores, and weights for the full score and each task's score.
+    """Sources' scores and proxies, and weights for the full score and each task's score.
 
-    `features` has shape (items, sources). `weights`, shape (items, 1 + tasks), are the items'
-    shares; columns sum to 1. With `sampled`, shape (n, 1 + tasks), sums over the chosen items
-    estimate sums over all. Each of `parts` has the chosen items that correct one regression.
+    `features` has shape (items, sources + proxies). `weights`, shape (items, 1 + tasks), are the
+    items' shares; columns sum to 1. With `sampled`, shape (n, 1 + tasks), sums over the chosen
+    items estimate sums over all. Each of `parts` has the chosen items that correct one regression.
     """
 
     method: AIPW

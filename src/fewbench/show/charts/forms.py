@@ -140,7 +140,8 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
     Parameters
     ----------
     points : sequence of dict
-        `step`, a number or a name, `score`, and `low` and `high` or None, in order.
+        `step`, a number or a name, `score`, and `low` and `high` or None, in order. Several curves
+        have a `curve`, their name, and a color of it.
     title : str
         What a step is: the title of the horizontal axis.
     axis : str
@@ -160,12 +161,19 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
         return None
     named = isinstance(scored[0]["step"], str)
 
+    curves = theme.looks(name for row in scored if (name := row.get("curve")))
+
     def plain(row: Mapping[str, Any]) -> dict[str, Any]:
         step = row["step"] if named else finite(row["step"])
-        return {"step": step} | {k: finite(row.get(k)) for k in ("score", "low", "high")}
+        values = {"step": step} | {k: finite(row.get(k)) for k in ("score", "low", "high")}
+        if not curves:
+            return values | {"color": LIGHT["m0"]}
+        return values | {"curve": row["curve"], "color": LIGHT[curves[row["curve"]].color]}
 
     values = [plain(row) for row in scored]
+    color = alt.Color("color:N", scale=None)
     base = alt.Chart(theme.rows(values))
+    base = base.encode(detail="curve:N") if curves else base
     scale = alt.Scale(zero=False)
     more: dict[str, Any] = {} if named else {"format": ",~r", "tickCount": theme.ticks()}
     x = alt.X(
@@ -177,15 +185,16 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
     upright = alt.Axis(title=axis, tickCount=5)
     band = (
         base.transform_filter("isValid(datum.low)")
-        .mark_area(color=LIGHT["m0"], opacity=0.16)
-        .encode(x=x, y=alt.Y("low:Q", scale=scale, axis=upright), y2="high:Q")
+        .mark_area(opacity=0.16)
+        .encode(x=x, y=alt.Y("low:Q", scale=scale, axis=upright), y2="high:Q", color=color)
     )
     y = alt.Y("score:Q", scale=scale, axis=upright)
-    line = base.mark_line(color=LIGHT["m0"], strokeWidth=2).encode(x=x, y=y)
+    line = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=color)
     tips = [alt.Tooltip("step:N" if named else "step:Q", title=title),
             *(alt.Tooltip(f"{k}:Q", format=".4~g") for k in ("score", "low", "high"))]  # fmt: skip
+    tips = [*([alt.Tooltip("curve:N")] if curves else []), *tips]
     size = 40 if len(values) < 60 else 12
-    dot = base.mark_circle(color=LIGHT["m0"], size=size, opacity=1).encode(x=x, y=y, tooltip=tips)
+    dot = base.mark_circle(size=size, opacity=1).encode(x=x, y=y, color=color, tooltip=tips)
     extra = alt.Chart(theme.rows({**plain(row), "name": row["name"]} for row in marked))
     mark = extra.mark_point(
         filled=True, shape="diamond", size=110, opacity=1, color=LIGHT["m1"]
@@ -198,4 +207,9 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
     for row in marked:
         if row["score"] is not None:
             text += f"; {row['name']}: {row['score']:.4g}"
-    return finished(alt.layer(band, line, dot, mark), f"{text}.", 240)
+    ends = {row["curve"]: row for row in values} if curves else {}
+    for name, row in ends.items():
+        text += f"; {name}: {row['score']:.4g}"
+    names = alt.Chart(theme.rows(ends.values())).mark_text(align="right", dx=-6, dy=-8)
+    named_ends = [names.encode(x=x, y=y, color=color, text="curve:N")] * bool(ends)
+    return finished(alt.layer(band, line, dot, mark, *named_ends), f"{text}.", 240)
