@@ -7,7 +7,8 @@ from fewbench import Benchmark
 from fewbench.algorithms.sampling import permanent_order
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.extending import extend
+from fewbench.evaluation.extending import _drawn, extend
+from fewbench.methods.record import Drawing
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
@@ -194,3 +195,25 @@ def test_items_that_the_method_could_not_estimate_with_are_refused_before_they_a
     assert Evaluation.open(tmp_path / "run").estimate() == before
     extend(tmp_path / "run", Benchmark(items.iloc[:6]))
     assert Evaluation.open(tmp_path / "run").estimate()["new"].items_total == 6
+
+
+def test_chances_count_all_earlier_phases(table):
+    """An item of a later phase could have been drawn before, at the mean chance of that phase."""
+    old = np.arange(100)
+    evaluation = Evaluation(table.take(items=old).benchmark, "fewbench", 40, [NAME])
+    asked = evaluation.record.asked(NAME)
+    phases = [(asked, {90: 0.2, 91: 0.4}), (np.append(asked, [90, 91]), {92: 0.5})]
+    drawings = []
+    for before, drawn in phases:
+        chances = np.full(100, np.nan)
+        chances[[*drawn]] = [*drawn.values()]
+        drawings.append(Drawing(before, chances))
+    evaluation._choosing.session.drawn = lambda _: tuple(drawings)
+    evaluation.ask()
+    found = _drawn(evaluation, None, table.take(items=np.arange(200)), np.arange(100, 200))
+    after = found[NAME][1].chances
+    of_first, of_second = 2 / (100 - len(asked)), 1 / (98 - len(asked))
+    assert after[92] == pytest.approx(1 - (1 - of_first) * (1 - 0.5))
+    assert after[90] == pytest.approx(1 - (1 - 0.2) * (1 - of_second))
+    assert after[91] == pytest.approx(1 - (1 - 0.4) * (1 - of_second))
+    assert np.isnan(after[:90]).all()
