@@ -193,8 +193,11 @@ def test_thirty_of_thirty(n_sources, method):
     assert wrong.interval.low == 0
     for width in (1 - right.interval.low, wrong.interval.high):
         assert 0.5 * (1 - low) < width < 2 * (1 - low)
-    assert right.score > 0.97  # models may say that a strong target is wrong on some items
-    assert wrong.score < 0.04  # as above
+    off = 1 - right.score, wrong.score
+    if n_sources == 40 and method.startswith("fewbench"):  # sure that others are wrong on some items
+        assert np.mean(off) < 1 / 30
+    else:
+        assert off == pytest.approx((0, 0), abs=1e-9)
 
 
 def test_one_source_is_enough_for_random_sampling_and_three_for_any_method():
