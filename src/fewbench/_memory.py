@@ -93,6 +93,7 @@ def check_unpacked(n_bytes: float, what: Path | str, size: float) -> None:
             f"{what}: {size / 1e6:,.2f} MB that unpack to {n_bytes / GIGA:,.1f} GB or more, as "
             "files do that are made to fill the memory",
             hint=f"if you trust the file, set {LIMIT} to the number of gigabytes that it may take",
+            kind="limit",
         )
 
 

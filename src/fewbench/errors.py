@@ -24,8 +24,8 @@ FewbenchError
 UserWarning
 └── EstimateWarning       a reason to doubt an estimate or a decision
 
-Messages may change in any version; a program tests the class and the `kind`. The kind is that of the
-class ("range", "missing-file", …) unless one class serves several causes:
+Messages may change in any version; a program tests the class and the `kind`. The kind is the
+class's own ("range", "missing-file", …) unless one class serves several causes:
 
 changed      what an evaluation or a run goes on from is not what it was
 conflict     things that were given exclude each other
@@ -108,9 +108,7 @@ class FewbenchError(Exception):
     parts: "tuple[FewbenchError, ...]" = ()
     """The mistakes of an error that names several."""
 
-    def __init__(
-        self, message: str, *, hint: str | None = None, kind: Cause | None = None
-    ) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, kind: Cause | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint

@@ -324,7 +324,9 @@ def _numbered(text: str) -> tuple[str, float]:
     try:
         return name, float(number)
     except ValueError as error:
-        raise FewbenchError(f"{text}: {number!r} is not a number", hint="NAME=NUMBER") from error
+        raise FewbenchError(
+            f"{text}: {number!r} is not a number", hint="NAME=NUMBER", kind="range"
+        ) from error
 
 
 def _shared(

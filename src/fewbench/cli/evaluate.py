@@ -228,7 +228,9 @@ def ask(
     evaluation = open_evaluation(folder, scores)
     if target is not None and target not in evaluation.targets:
         raise EvaluationError(
-            f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
+            f"{target!r} is not a target",
+            hint=f"targets: {', '.join(evaluation.targets)}",
+            kind="unknown",
         )
     pending = evaluation.ask(at_most)
     if target is not None:

@@ -124,7 +124,7 @@ class Ledger:
         targets = names_of(entry)
         for target in targets:
             if target not in self.record.targets:
-                raise AnswersError(f"{target!r} is not a target")
+                raise AnswersError(f"{target!r} is not a target", kind="unknown")
         if isinstance(entry, Ran):
             return
         if isinstance(entry, Asked):
@@ -239,7 +239,9 @@ class Ledger:
         """Raise AnswersError unless this is a target."""
         if target not in self.record.targets:
             raise AnswersError(
-                f"{target!r} is not a target", hint=f"the targets are {some(self.record.targets)}"
+                f"{target!r} is not a target",
+                hint=f"the targets are {some(self.record.targets)}",
+                kind="unknown",
             )
 
     def check_answers(self, target: str) -> None:
@@ -248,6 +250,7 @@ class Ledger:
             raise EvaluationError(
                 f"{target!r} has answered none of the asked items",
                 hint="run the items that ask lists, and record the answers with tell",
+                kind="unanswered",
             )
 
     def is_noted(self, target: str) -> bool:

@@ -336,5 +336,6 @@ def _method_of(pieces: list[Piece]) -> Method:
         raise MethodError(
             f"{whole[0]} is a whole method and takes no other parts",
             hint=f"write {whole[0]} by itself, or with settings as in {whole[0]}(name=value)",
+            kind="conflict",
         )
     return StaticMethod(*combine(pieces))

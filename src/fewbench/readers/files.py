@@ -51,6 +51,7 @@ def _refuse(error: OSError) -> None:
     raise ReaderError(
         f"{error.filename}: cannot be opened ({error.strerror})",
         hint="make the folder readable, or pass the other folders",
+        kind="damaged",
     )
 
 

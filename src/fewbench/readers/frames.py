@@ -176,7 +176,9 @@ def reader_of(source: Path) -> Reader:
     suffix = source.suffix.lower()
     if suffix not in readers:
         raise ReaderError(
-            f"{source}: not a table that fewbench can read", hint=f"use {', '.join(readers)}"
+            f"{source}: not a table that fewbench can read",
+            hint=f"use {', '.join(readers)}",
+            kind="format",
         )
     if not source.is_file():
         raise MissingFileError(f"{source}: no such file")

@@ -269,7 +269,11 @@ def run(
         raise RunError("no function to run", hint="pass score=f, where f(item) returns a score")
     if budget is not None:
         if stop is not None:
-            raise RunError("budget and stop are both given", hint="write stop=Stop(items=…, …)")
+            raise RunError(
+                "budget and stop are both given",
+                hint="write stop=Stop(items=…, …)",
+                kind="conflict",
+            )
         stop = Stop(items=count_items(budget, as_sources(scores)))
     with shown("a function", on_progress) as progress:
         result = run_with(

@@ -67,7 +67,9 @@ class ItemTable:
         if WEIGHT in self.items:
             _check_weights(self.items[WEIGHT])
         if self.average not in ("micro", "macro"):
-            raise ScoresError(f"unknown average {self.average!r}", hint="use micro or macro")
+            raise ScoresError(
+                f"unknown average {self.average!r}", hint="use micro or macro", kind="unknown"
+            )
 
     @property
     def n_items(self) -> int:
@@ -249,6 +251,7 @@ def check_labels(labels: "pd.Index[Any]", kind: str) -> None:
             f"{counted(len(bad), f'{kind} id is', f'{kind} ids are')} empty or not text: "
             f"{some(bad)}",
             hint=f"give every {kind} a name",
+            kind="name",
         )
     if not labels.is_unique:
         twice = labels[labels.duplicated()].unique()

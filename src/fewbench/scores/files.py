@@ -63,7 +63,9 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix != ".parquet":
         raise ScoresError(
-            f"{target}: scores are saved as Parquet", hint=f"use {target.with_suffix('.parquet')}"
+            f"{target}: scores are saved as Parquet",
+            hint=f"use {target.with_suffix('.parquet')}",
+            kind="format",
         )
     stored, options = None, scores.probabilities
     if options is not None:
@@ -171,7 +173,9 @@ def _read_cells(source: Path, digest: str) -> FloatArray:
                 "changed since fewbench wrote it", hint="read it with fewbench import"
             )
     if scores.digest != digest:
-        raise ScoresError(f"{source}: changed while it was in use", hint="start again")
+        raise ScoresError(
+            f"{source}: changed while it was in use", hint="start again", kind="changed"
+        )
     return scores.held
 
 

@@ -243,7 +243,7 @@ def scores_of(source: Path, part: Part) -> Scores:
     try:
         return _scores(part)
     except FewbenchError as error:
-        raise PackError(f"{source}: {error.message}", hint=_AGAIN) from error
+        raise PackError(f"{source}: {error.message}", hint=_AGAIN, kind="damaged") from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise _damaged(source, f"its content does not fit together: {first_line(error)}") from error
 
@@ -326,6 +326,7 @@ def _refuse(count: int) -> NoReturn:
     raise PackError(
         f"the pack contains the source models' answers to its {kept} only",
         hint="use the table that the pack was made from",
+        kind="unsupported",
     )
 
 

@@ -212,7 +212,9 @@ def plan(
     if not 0.5 <= power < 1:
         raise StudyError(f"the power is {power:g}", hint="give a number from 0.5 to 0.99")
     if price is not None and not 0 < price < math.inf:
-        raise StudyError(f"price {price:g} is not a price", hint="give a number above 0")
+        raise StudyError(
+            f"price {price:g} is not a price", hint="give a number above 0", kind="range"
+        )
     if not learns_from_whole(scores) or scores.whole.n_models < LEAST_KNOWN:
         return plan_sample(scores, goal, wanted, level, power, prices, priced)
     known = int(is_known(scores).sum())

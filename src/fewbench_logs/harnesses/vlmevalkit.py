@@ -117,6 +117,7 @@ def _split_name(predictions: str, path: Path, status: _Status) -> tuple[str, str
     raise ReaderError(
         f"{path}: its name does not separate model and dataset",
         hint="keep it in VLMEvalKit's folder, which has the name of the model",
+        kind="name",
     )
 
 

@@ -261,6 +261,7 @@ def mismatch(matrix: TaskMatrix, chosen: IntArray) -> float:
         raise MethodError(
             "the difficulty of the tasks is not known",
             hint="measure every task as a target, or compare tasks by source scores",
+            kind="missing",
         )
     mean = float(np.average(matrix.ease, weights=matrix.weights))
     of_chosen = float(np.average(matrix.ease[chosen], weights=matrix.weights[chosen]))

@@ -164,7 +164,9 @@ class Design:
         if twice := {name for name in self.names if self.names.count(name) > 1}:
             raise TransferError(f"two tasks have the name {some(sorted(twice))}")
         if len(self.tasks) < 2:
-            raise TransferError("transferability needs at least two tasks", hint="add a task")
+            raise TransferError(
+                "transferability needs at least two tasks", hint="add a task", kind="too-few"
+            )
         if self.metric == "accuracy":
             open_ = [self.names[at] for at in self.targets if not self.tasks[at].has_options]
             if open_:
