@@ -75,7 +75,7 @@ def most_unpacked(size: float) -> float:
         least = GIGA * float(os.environ.get(LIMIT) or 1)
     except ValueError as error:
         text = f"{LIMIT}={os.environ[LIMIT]} is not a number"
-        raise FewbenchError(text, hint="set it to gigabytes, such as 8") from error
+        raise FewbenchError(text, hint="set it to gigabytes, such as 8", kind="range") from error
     return max(least, MOST_RATIO * size)
 
 

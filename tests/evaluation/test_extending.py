@@ -127,7 +127,7 @@ def test_what_cannot_be_extended_is_refused_before_anything_is_written(table, tm
     before = {
         path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()
     }
-    with pytest.raises(EvaluationError, match="chose all its items at the start"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "unsupported"):
         extend(tmp_path / "run", table.benchmark)
     with pytest.raises(EvaluationError, match=f"has all {len(old)} items already"):
         extend(tmp_path / "run", Benchmark(table.items.iloc[old]))
@@ -178,7 +178,7 @@ def test_two_extensions_at_once_are_one(table, tmp_path, monkeypatch):
         return evaluation
 
     monkeypatch.setattr(Evaluation, "open", slowly)
-    with pytest.raises(EvaluationError, match="changed while it was read"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "changed"):
         extend(folder, table.benchmark)
     assert Evaluation.open(folder).scores.n_items == 400
 
@@ -190,7 +190,7 @@ def test_items_that_the_method_could_not_estimate_with_are_refused_before_they_a
     evaluation.save(tmp_path / "run", save_scores(table, tmp_path / "scores.parquet"))
     evaluation.tell("new", dict.fromkeys(evaluation.ask()["new"], 1.0))
     before = evaluation.estimate()
-    with pytest.raises(EvaluationError, match="source models"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "unsupported"):
         extend(tmp_path / "run", Benchmark(items))
     assert Evaluation.open(tmp_path / "run").estimate() == before
     extend(tmp_path / "run", Benchmark(items.iloc[:6]))

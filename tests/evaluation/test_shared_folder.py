@@ -28,9 +28,9 @@ def test_a_contradiction_from_another_process_is_refused(tmp_path):
     item = first.ask()[NAME][0]
     second.ask()
     first.tell(NAME, {item: 1.0})
-    with pytest.raises(AnswersError, match="a different score"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "taken"):
         second.tell(NAME, {item: 0.0})
-    with pytest.raises(AnswersError, match="cannot be skipped"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "unknown"):
         second.skip(NAME, [item])
     assert Evaluation.open(tmp_path, SOURCES).record.answered(NAME).tolist() == [
         int(SOURCES.positions([item])[0])

@@ -16,13 +16,12 @@ from fewbench.testing import simulate
 N_ITEMS = 150
 WORLDS = {
     "many sources": {"n_sources": 40},
-    "many sources, another seed": {"n_sources": 45, "seed": 1},
     "over a hundred sources": {"n_sources": 111, "n": 20},
     "fractions": {"n_sources": 40, "continuous": True},
     "few sources": {"n_sources": 8},
     "no sources": {"n_sources": 0},
     "one task": {"n_sources": 40, "n_tasks": 1},
-    "many items": {"n_sources": 40, "n": 90},
+    "many items": {"n_sources": 40, "n": 60},
     "static": {"n_sources": 40, "method": "fewbench-static"},
     "static, few sources": {"n_sources": 8, "method": "fewbench-static"},
     "pairs": {"n_sources": 40, "method": "fewbench(together=2)"},

@@ -102,7 +102,7 @@ def test_the_forecast_is_what_runs_have(sparse):
 
 
 def test_differences_need_models_that_ran_most_items(sparse):
-    with pytest.raises(StudyError, match="0 models of 30 ran half of the items or more"):
+    with pytest.raises(StudyError, match=r"0 models.*30"):
         plan(sparse, difference=0.05)
 
 
@@ -135,12 +135,12 @@ def test_where_no_model_ran_nearly_all_items_the_plan_is_of_a_random_sample():
     assert found.expected == plan(ITEMS, half_width=0.05).expected
     assert found.notes[0].startswith("0 of 40 models ran 95% of the items or more: too few to")
     assert found.facts["fingerprint"] == holes.fingerprint
-    with pytest.raises(StudyError, match="0 of 40 models ran 95% of the items or more"):
+    with pytest.raises(StudyError, match=r"0 of 40 models.*95%"):
         plan(holes, difference=0.05)
     checked = audit(holes)
     assert checked.page("t.parquet").next == ["fewbench plan t.parquet --budget 100"]
     assert "--drop incomplete" not in checked.of_kind("missing").advice
-    with pytest.raises(ScoresError, match="nothing is left") as raised:
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "too-few") as raised:
         drop(holes, checked, ["incomplete"])
     assert raised.value.hint.startswith("every model lacks more than 5% of the items: run what")
 

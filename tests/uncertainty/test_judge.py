@@ -194,7 +194,9 @@ def test_thirty_of_thirty(n_sources, method):
     for width in (1 - right.interval.low, wrong.interval.high):
         assert 0.5 * (1 - low) < width < 2 * (1 - low)
     off = 1 - right.score, wrong.score
-    if n_sources == 40 and method.startswith("fewbench"):  # sure that others are wrong on some items
+    if n_sources == 40 and method.startswith(
+        "fewbench"
+    ):  # sure that others are wrong on some items
         assert np.mean(off) < 1 / 30
     else:
         assert off == pytest.approx((0, 0), abs=1e-9)

@@ -118,7 +118,7 @@ class Call:
     def refuse(self, names: Iterable[str], why: str, hint: str) -> None:
         """Raise FewbenchError if there are names of options; they would have no effect."""
         if flags := [flag(name) for name in names]:
-            raise FewbenchError(f"{', '.join(flags)}: no effect {why}", hint=hint)
+            raise FewbenchError(f"{', '.join(flags)}: no effect {why}", hint=hint, kind="conflict")
 
     def arguments(self) -> dict[str, Any]:
         """Read what is typed for the function."""

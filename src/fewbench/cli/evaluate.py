@@ -183,7 +183,7 @@ def _for_difference(
 
     if purpose != "difference":
         raise EvaluationError(
-            f"unknown purpose {purpose!r}", hint="use --purpose score or difference"
+            f"unknown purpose {purpose!r}", hint="use --purpose score or difference", kind="unknown"
         )
     if method not in (None, "fewbench") or subset is not None:
         raise EvaluationError(

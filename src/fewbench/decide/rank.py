@@ -213,6 +213,7 @@ def _operands(
         raise EvaluationError(
             f"{twice!r} is ranked twice",
             hint="name single targets (DIR:TARGET), each name once",
+            kind="repeated",
         )
     return sides, scores, notes
 

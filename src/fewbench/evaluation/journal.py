@@ -365,6 +365,7 @@ class Journal:
                     f"{self.folder / ANSWERS}: line {number} is damaged",
                     hint=f"restore {ANSWERS} from a backup, or run fewbench repair "
                     f"{quoted(self.folder)} to drop damaged lines",
+                    kind="damaged",
                 ) from error
 
     def forget(self, target: str) -> None:

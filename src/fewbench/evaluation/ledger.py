@@ -293,6 +293,7 @@ class Ledger:
                 f"the answers name the item {pair[1]!a}, which is {pair[0]!a} in the sources: the "
                 "same text in a different Unicode form",
                 hint="write the ids of answers as ask lists them",
+                kind="unknown",
             )
         for target, row in matched.items() if not is_named else ():
             model = table.model_ids[row]
@@ -391,6 +392,7 @@ class Ledger:
                 raise AnswersError(
                     f"{target!r} already has items other than those of {leader}",
                     hint="use a different name for the target, or a different folder",
+                    kind="taken",
                 )
             self._note(Followed(target=target, of=leader, lead=self.book.to_led(lead)))
             self.record.follow(target, lead)

@@ -243,6 +243,7 @@ def check_budget(budget: int, n_items: int) -> None:
         raise MethodError(
             f"budget of {budget:,}: the benchmark has {counted(n_items, 'item')}",
             hint=f"use a budget from 1 to {n_items:,}",
+            kind="range",
         )
 
 

@@ -141,6 +141,7 @@ def pack(
         raise PackError(
             f"repeats {repeats}, workers {workers} is too low",
             hint="repeats must be 3 or more, workers 1 or more",
+            kind="range",
         )
     name = name or "benchmark"
     tables = {name: scores} if by is None else _divided(scores, by)

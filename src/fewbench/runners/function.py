@@ -48,7 +48,9 @@ class FunctionRunner(Runner):
         concurrency: int = 1,
     ) -> None:
         if concurrency < 1:
-            raise RunError(f"concurrency={concurrency} is too low", hint="give 1 or more")
+            raise RunError(
+                f"concurrency={concurrency} is too low", hint="give 1 or more", kind="range"
+            )
         self._score, self._batched, self._concurrency = score, batched, concurrency
         name = score.__name__ if inspect.isfunction(score) else ""
         self.model_name = name if name.isidentifier() else None  # no lambda

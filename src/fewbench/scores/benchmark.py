@@ -259,6 +259,7 @@ def check_labels(labels: "pd.Index[Any]", kind: str) -> None:
             f"{counted(len(twice), f'{kind} id appears', f'{kind} ids appear')} more than once: "
             f"{some(twice)}",
             hint=f"give every {kind} its own id",
+            kind="repeated",
         )
     check_forms(labels, kind)
 
@@ -302,5 +303,6 @@ def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> In
             f"{counted(len(unknown), f'{kind} is', f'{kind}s are')} not in the scores: "
             f"{some(unknown)}",
             hint=hint,
+            kind="unknown",
         )
     return cast(IntArray, places.astype(np.intp))

@@ -160,7 +160,9 @@ def is_saved(path: Path) -> bool:
     except (pa.ArrowException, OSError) as error:
         reason = first_line(error)
         raise ScoresError(
-            f"{path}: not a whole Parquet file ({reason})", hint="write or copy it again"
+            f"{path}: not a whole Parquet file ({reason})",
+            hint="write or copy it again",
+            kind="damaged",
         ) from error
 
 
@@ -224,11 +226,12 @@ def _open_parquet(
     except FewbenchError as error:
         if error.message.startswith(f"{source}: "):
             raise
-        raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+        raise error.within(str(source)) from error
     except (pa.ArrowException, OSError) as error:
         raise ScoresError(
             f"{source}: not a whole Parquet file ({first_line(error)})",
             hint="read other files with fewbench import or fewbench.import_results",
+            kind="damaged",
         ) from error
     except UNFIT as error:
         raise ScoresError(

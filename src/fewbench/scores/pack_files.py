@@ -234,7 +234,9 @@ def choose_part(source: Path, parts: list[Part], name: str | None) -> Part:
             hint=f"name one: {source}:{names[0]}; fewbench pack show {quoted(source)} lists them",
         )
     if name not in names:
-        raise PackError(f"{source}: no benchmark {name!r}", hint=did_you_mean(name, names))
+        raise PackError(
+            f"{source}: no benchmark {name!r}", hint=did_you_mean(name, names), kind="unknown"
+        )
     return parts[names.index(name)]
 
 
@@ -252,7 +254,7 @@ _AGAIN = "fetch or make the pack again"
 
 
 def _damaged(source: Path, why: str) -> PackError:
-    return PackError(f"{source}: not a whole pack: {why}", hint=_AGAIN)
+    return PackError(f"{source}: not a whole pack: {why}", hint=_AGAIN, kind="damaged")
 
 
 def _described(source: Path, text: str) -> PackRecord:

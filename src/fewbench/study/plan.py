@@ -208,6 +208,7 @@ def plan(
         raise StudyError(
             f"repeats {repeats}, workers {workers}, seed {seed} is too low",
             hint=f"repeats must be {FEWEST_REPEATS} or more, workers 1 or more, the seed 0 or more",
+            kind="range",
         )
     if not 0.5 <= power < 1:
         raise StudyError(f"the power is {power:g}", hint="give a number from 0.5 to 0.99")
@@ -292,7 +293,9 @@ def backtests_by_relation(
 ) -> tuple[dict[Target, Backtest], list[str]]:
     """Return a backtest for each relation that the table can show, and why not for others."""
     if target is not None and target not in TARGETS:
-        raise StudyError(f"unknown target {target!r}", hint=did_you_mean(str(target), TARGETS))
+        raise StudyError(
+            f"unknown target {target!r}", hint=did_you_mean(str(target), TARGETS), kind="unknown"
+        )
     backtests: dict[Target, Backtest] = {}
     notes = []
     for name, (settings, words) in TARGETS.items():

@@ -311,6 +311,7 @@ def make_chooser(piece: Piece) -> TaskChooser:
         raise MethodError(
             f"unknown task chooser {piece.name!r}",
             hint=f"use {some([*CHOOSERS, *SHORT], 20)}",
+            kind="unknown",
         )
     return cast(TaskChooser, with_settings(CHOOSERS[piece.name], piece.settings, piece.name))
 

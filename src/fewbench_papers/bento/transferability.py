@@ -223,7 +223,9 @@ def _as_metric(matrix: Transferability, metric: Metric | None) -> Transferabilit
         return matrix
     if metric not in (None, *get_args(Metric)):
         raise MethodError(
-            f"unknown metric {metric!r}", hint=f"use one of {', '.join(get_args(Metric))}"
+            f"unknown metric {metric!r}",
+            hint=f"use one of {', '.join(get_args(Metric))}",
+            kind="unknown",
         )
     entries = matrix.values[np.isfinite(matrix.values)]
     if metric == "loss":

@@ -202,7 +202,7 @@ class Feed(RunningTask):
         self.pool.take(self.target, item, answered)
         if self._needs_prices and (unpriced := _unpriced(samples)):
             text = f"the limit on cost cannot be kept: no price of {some(unpriced)}"
-            self.pool.fail(RunError(text, hint=_how_to_price(unpriced)))
+            self.pool.fail(RunError(text, hint=_how_to_price(unpriced), kind="missing"))
 
     def _repeats(self, trials: Sequence[Mapping[str, Any]]) -> Repeats | None:
         """Return how many epochs a mean is of, and how far they vary."""

@@ -86,7 +86,9 @@ class Limits:
     def __post_init__(self) -> None:
         if self.tokens is not None and self.tokens < 1:
             raise RunError(
-                f"a limit of {self.tokens} tokens is too low", hint="give --max-tokens 1 or more"
+                f"a limit of {self.tokens} tokens is too low",
+                hint="give --max-tokens 1 or more",
+                kind="range",
             )
         if self.money is not None and not 0 < self.money < float("inf"):
             raise RunError(f"the cost limit is {self.money}", hint="give more than 0")

@@ -150,7 +150,9 @@ class Design:
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
             raise TransferError(
-                f"unknown metric {self.metric!r}", hint=f"use one of {', '.join(METRICS)}"
+                f"unknown metric {self.metric!r}",
+                hint=f"use one of {', '.join(METRICS)}",
+                kind="unknown",
             )
         for name, least, hint in (
             ("seeds", 1, "1 or more"),
@@ -160,7 +162,9 @@ class Design:
         ):
             number = getattr(self, name)
             if number is not None and number < least:
-                raise TransferError(f"{name} {number} is too low", hint=f"give {hint}")
+                raise TransferError(
+                    f"{name} {number} is too low", hint=f"give {hint}", kind="range"
+                )
         if twice := {name for name in self.names if self.names.count(name) > 1}:
             raise TransferError(f"two tasks have the name {some(sorted(twice))}")
         if len(self.tasks) < 2:
