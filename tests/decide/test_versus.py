@@ -256,7 +256,7 @@ def test_a_source_model_is_known(played, sources, targets):
 def test_margins_verdicts_and_chances_agree(played, targets, sources):
     evaluation, seen = played("greedy-ridge"), set()
     first = targets.model_ids[0]
-    for name in targets.model_ids[1:]:
+    for name in targets.model_ids[1::2]:
         for margin in (0.04, 0.3):
             found = fewbench.versus((evaluation, first), name, margin=margin, fixed_items=True)
             low, high = found.interval.low, found.interval.high
