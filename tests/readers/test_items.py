@@ -107,5 +107,5 @@ def test_an_unknown_format_and_what_is_no_file_of_items(tmp_path):
         assert not are_items(look(path))
     for text in ("item,m1,m2\nx,1,0\n", "llm,id,ok\na,x,yes\nb,x,no\n"):
         path.write_text(text)
-        with pytest.raises(ReaderError, match=r"'.*'"):
+        with pytest.raises(ReaderError, match=r"the columns have two meanings: '.*' may be scores"):
             are_items(look(path))

@@ -423,7 +423,7 @@ def test_which_sample_is_which_item(scores):
     with pytest.raises(RunError, match=r"1 sample.*'b'.*1 sample.*'c'.*3"):
         match_samples(table, ["quiz"], [sample("new"), sample("b", "And it?")])
     assert [tasks_in(table, name) for name in ("quiz", "own/quiz", "any")] == [("quiz",)] * 3
-    with pytest.raises(RunError, match="'1'"):
+    with pytest.raises(RunError, match="the id '1'"):
         with_ids([sample(1), sample("1")])
 
 
@@ -493,7 +493,7 @@ class TestFaults:
         again = run(scores, tmp_path / "run", method="random")
         assert len(asked()) == 8
         assert len(logs_of(tmp_path / "run")) == 1  # a log without samples is of no use
-        with pytest.raises(RunError, match=r"3,.*9"):
+        with pytest.raises(RunError, match=r"other-3,.*new-9"):
             run(scores, tmp_path / "run", method="random", model="scripted/other-3", targets=[name])
         assert again.estimates[name].score == first.estimates[name].score
         assert run(scores, tmp_path / "run", method="random").targets[name].items_run == 8

@@ -163,5 +163,5 @@ def test_an_unusable_place_is_named(tmp_path):
     (tmp_path / "notes" / "a.txt").write_text("a")
     with pytest.raises(StudyError, check=lambda error: error.kind == "taken"):
         Cache(tmp_path / "notes")
-    with pytest.raises(StudyError, match="URL"):
+    with pytest.raises(StudyError, match="at a URL"):
         Cache("s3://bucket/cells")

@@ -157,7 +157,7 @@ class TestForms:
         assert run.numbers("correct").tolist() == [1, *sums(A)[1:]]
         assert noted(run.notes, "do not say which items are right")
         change(path, lambda data: data | {"accuracy": 50.0})
-        with pytest.raises(ReaderError, match=r"62\.50.*50\.0"):
+        with pytest.raises(ReaderError, match=r"62\.50, .* 50\.0"):
             runs_of(folder)
 
     def test_predictions_alone_tell_tasks_by_perplexity(self):
