@@ -29,12 +29,12 @@ class's own ("range", "missing-file", …) unless one class serves several cause
 
 changed      what an evaluation or a run goes on from is not what it was
 conflict     things that were given exclude each other
-damaged      a file that is cut short or was altered
+damaged      a file that cannot be read, is cut short or was altered
 format       a file in another format than is read here
 limit        more than is read or allowed
 missing      a file, a column or a setting that is needed is not there
 name         a name that cannot be used
-range        a number or a file's scale that is not possible
+range        a number, or a range of scores, that is not possible
 repeated     the same more than once
 scale        scores on another scale than those beside them
 taken        a name, a place or an answer that is there already
@@ -116,8 +116,9 @@ class FewbenchError(Exception):
             self.kind = kind
 
     def __init_subclass__(cls) -> None:
-        words = re.sub(r"(?<=.)(?=[A-Z])", "-", cls.__name__.removesuffix("Error"))
-        cls.kind = words.lower()
+        if "kind" not in vars(cls):
+            words = re.sub(r"(?<=.)(?=[A-Z])", "-", cls.__name__.removesuffix("Error"))
+            cls.kind = words.lower()
 
     def __str__(self) -> str:
         return f"{self.message} (hint: {self.hint})" if self.hint else self.message
