@@ -180,7 +180,7 @@ def test_near_copies_are_compared_by_their_paired_answers(world):
     sources = scores.take(models=np.delete(np.arange(40), 7))
     of_answers = operand((evaluated(sources, "b", answers, n), "b"), sources)
     covered = []
-    for _ in range(8):
+    for _ in range(5):
         copy = answers.copy()
         copy[rng.permutation(np.flatnonzero(answers == 0))[:8]] = 1
         copy[rng.permutation(np.flatnonzero(answers == 1))[:4]] = 0
