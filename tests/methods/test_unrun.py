@@ -108,16 +108,15 @@ def test_what_sources_ran_is_estimated_as_without_the_others(first):
 
 @pytest.mark.parametrize("average", ["micro", "macro"])
 def test_all_items_give_the_score_itself(average):
-    left = slice(OLD - 80, None)
-    sources, rows = (values[:, left] for values in world(1, 1))
-    tasks = [f"t{min(at // 25, 3)}" for at in range(80 + NEW)]  # the last has the new items too
-    items = pd.DataFrame({"task": tasks}, index=IDS[: 80 + NEW])
+    sources, rows = world(1, 1)
+    tasks = [f"t{min(at // 100, 3)}" for at in range(OLD + NEW)]  # the last has the new items too
+    items = pd.DataFrame({"task": tasks}, index=IDS)
     scores = table(sources).changed(items=items).averaged(average)
-    found = run(scores, rows, 80 + NEW).estimate(warn=False)["x0"]
+    found = run(scores, rows, OLD + NEW).estimate(warn=False)["x0"]
     truth = Benchmark(items, average=average).item_weights @ rows[0]
     assert found.score == pytest.approx(truth)
     assert (found.interval.low, found.interval.high) == pytest.approx((truth, truth))
-    assert found.tasks["t3"] == pytest.approx(rows[0][75:].mean())
+    assert found.tasks["t3"] == pytest.approx(rows[0][300:].mean())
 
 
 def test_where_tasks_lack_other_shares_the_macro_average_holds():
