@@ -30,13 +30,13 @@ class's own ("range", "missing-file", …) unless one class serves several cause
 changed      what an evaluation or a run goes on from is not what it was
 conflict     things that were given exclude each other
 damaged      a file that cannot be read, is cut short or was altered
-format       a file in another format than is read here
+format       a file in a format that cannot be read or written here
 limit        more than is read or allowed
 missing      a file, a column or a setting that is needed is not there
 name         a name that cannot be used
 range        a number, or a range of scores, that is not possible
-repeated     the same more than once
-scale        scores on another scale than those beside them
+repeated     a name, a value or a cell that is there twice
+scale        scores on a different scale than those of the source models
 taken        a name, a place or an answer that is there already
 too-few      fewer models, items, tasks or files than are needed
 unanswered   no answers, where answers are needed
