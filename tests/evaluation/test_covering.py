@@ -44,22 +44,22 @@ def widths(estimates):
 
 
 @pytest.mark.parametrize(
-    ("method", "average", "kind"),
+    ("method", "average", "kind", "least"),
     [
-        ("fewbench", "micro", {}),
-        ("random", "micro", {"continuous": True}),
-        ("random", "macro", {}),
-        ("random-stratified", "macro", {}),
-        ("disco-pds-knn", "micro", {"options": 4}),
+        ("fewbench", "micro", {}, 0.79),
+        ("random", "micro", {"continuous": True}, 0.87),
+        ("random", "macro", {}, 0.87),
+        ("random-stratified", "macro", {}, 0.87),
+        ("disco-pds-knn", "micro", {"options": 4}, 0.79),
     ],
 )
-def test_intervals_cover_new_models_of_new_families(method, average, kind):
-    """At 90 %, over 5 tables of 16 targets that are kin in pairs."""
+def test_intervals_cover_new_models_of_new_families(method, average, kind, least):
+    """At 90 %, over 5 tables of 16 targets that are kin in pairs; of samples more surely."""
     covered = []
     for seed in range(5):
         sources, targets = divided(44, 16, 120, seed, average, **kind)
         covered.extend(judged(method, sources, targets, 20, seed)[1])
-    assert np.mean(covered) > 0.79
+    assert np.mean(covered) > least
 
 
 @pytest.mark.parametrize(("n_sources", "widest"), [(3, 1.0), (18, 0.85)])
