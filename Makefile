@@ -3,20 +3,27 @@ PYTHON ?= python3
 TABLES ?= reproduced/tables
 WORKERS ?= 2
 BIN := .venv/bin
+TEST := pytest -n 2 --dist worksteal --ignore tests/docs -m 'not slow'
 # Tests are kept compiled, even where Python is told not to: they then start 20 s sooner.
 export PYTHONDONTWRITEBYTECODE =
 INSTALL := $(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e
 
-.PHONY: demo test test-slow lint docs notebooks package bench reproduce zoo clean
+.PHONY: demo test test-slow coverage lint docs notebooks package bench reproduce zoo clean
 
 demo: .venv/ready  ## the main job on bundled data
 	$(BIN)/fewbench demo --output demo-output
 
 test: .venv/ready-dev  ## all tests of the code but the slow ones
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/docs -m 'not slow'
+	$(BIN)/python -m $(TEST)
 
 test-slow: .venv/ready-dev  ## results on real data, levels of intervals, null studies
 	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/docs -m slow
+
+coverage: .venv/ready-dev  ## the tests of make test, and the share of lines and branches they reach
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m $(TEST)
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report --format total
 
 lint: .venv/ready-dev  ## style and types
 	$(BIN)/ruff check .
@@ -55,4 +62,4 @@ zoo: .venv/ready  ## make the bundled table again
 	touch $@
 
 clean:
-	rm -rf .venv demo-output reproduced build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo-output reproduced build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -182,9 +182,9 @@ def test_what_does_not_fit_is_refused_before_it_is_made(small_blocks, monkeypatc
     held = from_arrays(values, models=[f"m{i}" for i in range(40)], scale=Scale(0, 100))
     assert held.cells[:, 3].tolist() == (values[:, 3] / 100).tolist()
     monkeypatch.setattr("fewbench._memory.available_memory", lambda: 10_000)
-    with pytest.raises(FewbenchError, match="40 models × 50 items as decimal numbers needs"):
+    with pytest.raises(FewbenchError, match=r"40 models.*50 items"):
         np.asarray(held.values)
-    with pytest.raises(FewbenchError, match="more than 255 distinct scores needs"):
+    with pytest.raises(FewbenchError, match="255 distinct"):
         from_arrays(np.random.default_rng(0).random((40, 50)), models=held.model_ids)
     assert held.full_scores().shape == (40,)  # by blocks
     for bad, message in (

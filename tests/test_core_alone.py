@@ -11,7 +11,7 @@ TESTS = (
     "checks/test_items.py",
     "methods/test_aipw.py",
     "evaluation/test_from_nothing.py",
-    "decide/test_versus.py",
+    "decide/test_two_questions.py",
     "runners/test_runners.py",
 )
 """Files that pass through each package of the core."""

@@ -178,7 +178,7 @@ def test_dir_lists_what_users_need(shown):
 def test_the_score_of_one_target(shown):
     assert shown["run"][0].score == shown["run"][0].estimates["target"].score == 1.0
     of_two = fewbench.run(TABLE, "random", 6, score=lambda item: 1, targets=["a", "b"])
-    with pytest.raises(fewbench.FewbenchError, match="not one score: 2 targets: 'a', 'b'"):
+    with pytest.raises(fewbench.FewbenchError, match=r"2 targets.*'a'.*'b'"):
         print(of_two.score)
     with pytest.raises(fewbench.FewbenchError, match="no target has answers"):
         print(fewbench.Estimates().score)
@@ -191,7 +191,7 @@ def test_a_run_needs_a_limit(tmp_path):
         lambda: fewbench.inspect.estimated(None, TABLE),
     ]
     for call in calls:
-        with pytest.raises(fewbench.FewbenchError, match=r"no limit.*stop=100.*half_width="):
+        with pytest.raises(fewbench.FewbenchError, match=r"stop=100.*half_width"):
             call()
     settings = {"score": lambda item: 1, "folder": tmp_path / "run"}
     fewbench.run(TABLE, "random", 6, **settings)
@@ -216,7 +216,7 @@ def test_scores_are_loaded_from_what_holds_them(tmp_path):
     assert loaded[2].values.max() == 0.5
     logs = fewbench.load_scores(Path(__file__).parent / "readers/fixtures/swe_bench")
     assert logs.n_models > 1
-    with pytest.raises(fewbench.FewbenchError, match="no such file or folder"):
+    with pytest.raises(fewbench.FewbenchError, check=lambda error: error.kind == "missing-file"):
         fewbench.load_scores(tmp_path / "none")
 
 
@@ -301,7 +301,9 @@ def test_scores_are_read_like_a_table():
 @pytest.mark.parametrize("read", ["load_scores", "import_results", "open_pack", "read_items"])
 def test_a_missing_file_is_a_file_not_found_error(tmp_path, read):
     suffix = ".few" if read == "open_pack" else ".csv"
-    with pytest.raises(FileNotFoundError, match="no such file") as error:
+    with pytest.raises(
+        FileNotFoundError, check=lambda error: error.kind == "missing-file"
+    ) as error:
         getattr(fewbench, read)(tmp_path / f"none{suffix}")
     assert isinstance(error.value, fewbench.FewbenchError)
 
@@ -311,7 +313,7 @@ def test_limits_and_names_are_given_to_each_function_alike():
         fewbench.run(TABLE, "random", budget=4, score=lambda item: 2.0)
     found = fewbench.run(TABLE, "random", stop=fewbench.Stop(items=4), score=lambda item: 1)
     assert found.score == fewbench.run(TABLE, "random", 4, lambda item: 1).score
-    with pytest.raises(fewbench.FewbenchError, match="both given"):
+    with pytest.raises(fewbench.FewbenchError, check=lambda error: error.kind == "conflict"):
         fewbench.run(TABLE, "random", 4, lambda item: 1, stop=fewbench.Stop(items=4))
     words = {"budget": 5, "expect": "like", "repeats": 3}
     made = [

@@ -28,6 +28,7 @@ def refuse_pointer(path: Path, error: type[FewbenchError]) -> None:
         raise error(
             f"{path}: a Git LFS pointer, not the file itself",
             hint="run git lfs pull in its repository",
+            kind="format",
         )
 
 

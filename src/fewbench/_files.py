@@ -45,7 +45,9 @@ def folder_name(name: str, gap: str = "_") -> str:
     """
     kept = re.sub(r"[^\w.=-]+", gap, name)
     if not kept.strip("._"):
-        raise EvaluationError(f"{name!r} cannot name a folder", hint="use letters and digits")
+        raise EvaluationError(
+            f"{name!r} cannot name a folder", hint="use letters and digits", kind="name"
+        )
     return kept.lstrip(".")
 
 

@@ -75,7 +75,7 @@ def most_unpacked(size: float) -> float:
         least = GIGA * float(os.environ.get(LIMIT) or 1)
     except ValueError as error:
         text = f"{LIMIT}={os.environ[LIMIT]} is not a number"
-        raise FewbenchError(text, hint="set it to gigabytes, such as 8") from error
+        raise FewbenchError(text, hint="set it to gigabytes, such as 8", kind="range") from error
     return max(least, MOST_RATIO * size)
 
 
@@ -93,6 +93,7 @@ def check_unpacked(n_bytes: float, what: Path | str, size: float) -> None:
             f"{what}: {size / 1e6:,.2f} MB that unpack to {n_bytes / GIGA:,.1f} GB or more, as "
             "files do that are made to fill the memory",
             hint=f"if you trust the file, set {LIMIT} to the number of gigabytes that it may take",
+            kind="limit",
         )
 
 

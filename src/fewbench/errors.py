@@ -29,13 +29,35 @@ FewbenchError
 UserWarning
 └── EstimateWarning       a reason to doubt an estimate or a decision
 
+Messages may change in any version; a program tests the class and the `kind`. The kind is the
+class's own ("range", "missing-file", …) unless one class serves several causes:
+
+changed      what an evaluation or a run goes on from is not what it was
+conflict     things that were given exclude each other
+damaged      a file that cannot be read, is cut short or was altered
+format       a file in a format that cannot be read or written here
+limit        more than is read or allowed
+missing      a file, a column or a setting that is needed is not there
+name         a name that cannot be used
+range        a number, or a range of scores, that is not possible
+repeated     a name, a value or a cell that is there twice
+scale        scores on a different scale than those of the source models
+taken        a name, a place or an answer that is there already
+too-few      fewer models, items, tasks or files than are needed
+unanswered   no answers, where answers are needed
+unknown      none of those that are there
+unreachable  a host, a port or a process that does not answer
+unsupported  what the method, the format or the model cannot do
+
 An option of fewbench that a message names is an argument of the function: --next-items 50 is
 next_items=50.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
 from fewbench._text import masked
 
@@ -63,6 +85,11 @@ __all__ = [
     "WrongTypeError",
 ]
 
+Cause = Literal[
+    "changed", "conflict", "damaged", "format", "limit", "missing", "name", "range", "repeated",
+    "scale", "taken", "too-few", "unanswered", "unknown", "unreachable", "unsupported",
+]  # fmt: skip
+
 
 def __dir__() -> list[str]:
     return __all__
@@ -77,20 +104,31 @@ class FewbenchError(Exception):
         What is wrong and where.
     hint : str, optional
         What to do about it.
+    kind : str, optional
+        What kind of mistake it is, for programs; by default that of the class.
 
     Examples
     --------
-    >>> str(FewbenchError("model 'a' appears twice", hint="rename one of them"))
-    "model 'a' appears twice (hint: rename one of them)"
+    >>> error = FewbenchError("model 'a' appears twice", hint="rename one of them", kind="repeated")
+    >>> str(error), error.kind
+    ("model 'a' appears twice (hint: rename one of them)", 'repeated')
     """
 
+    kind: str = "fewbench"
     parts: "tuple[FewbenchError, ...]" = ()
     """The mistakes of an error that names several."""
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, kind: Cause | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if kind is not None:
+            self.kind = kind
+
+    def __init_subclass__(cls) -> None:
+        if "kind" not in vars(cls):
+            words = re.sub(r"(?<=.)(?=[A-Z])", "-", cls.__name__.removesuffix("Error"))
+            cls.kind = words.lower()
 
     def __str__(self) -> str:
         return f"{self.message} (hint: {self.hint})" if self.hint else self.message
@@ -99,7 +137,9 @@ class FewbenchError(Exception):
         """Return the error with the place that it is about, such as a file."""
         if self.parts:
             return Mistakes([part.within(where) for part in self.parts]).as_one()
-        return type(self)(f"{where}: {self.message}", hint=self.hint)
+        whole = type(self)(f"{where}: {self.message}", hint=self.hint)
+        whole.kind = self.kind
+        return whole
 
 
 class EstimateWarning(UserWarning):
@@ -185,6 +225,8 @@ class Mistakes:
         listed = "; ".join(f"({at}) {part}" for at, part in enumerate(parts, start=1))
         whole = kind(f"{len(parts)} mistakes: {listed}")
         whole.parts = tuple(parts)
+        if all(part.kind == parts[0].kind for part in parts):
+            whole.kind = parts[0].kind
         return whole
 
 

@@ -106,7 +106,7 @@ def test_ties_go_to_the_lowest_index():
     rows = among[[2, 1]]
     assert nearest(rows, among, 2).tolist() == [[0, 2], [1, 0]]
     assert nearest(rows, among, 4).shape == (2, 4)
-    with pytest.raises(ValueError, match="5 nearest are asked for, there are 4"):
+    with pytest.raises(ValueError, match=r"5 nearest.*4"):
         nearest(rows, among, 5)
 
 

@@ -8,6 +8,7 @@ from fewbench.testing import simulate
 METHODS = ("fewbench", "clustering", "jsd+signature+pca+forest(trees=8)", "lasso-ridge")
 
 
+@pytest.mark.slow
 def test_two_kernels_give_the_same_items_and_intervals(tmp_path):
     from threadpoolctl import threadpool_info
 

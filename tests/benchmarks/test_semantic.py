@@ -84,5 +84,5 @@ def test_an_item_of_each_topic_is_chosen_and_texts_are_needed():
     named = scores.changed(items=scores.items.assign(text=texts))
     (items,) = find("clustering-semantic").start(named, 4, 0, ["new"]).ask().values()
     assert sorted(items % 4) == [0, 1, 2, 3]
-    with pytest.raises(MethodError, match="40 of 40 items have no text"):
+    with pytest.raises(MethodError, match="40 of 40 items"):
         find("clustering-semantic").start(scores, 4, 0, ["new"])

@@ -134,9 +134,9 @@ def test_of_near_duplicates_none_are_left(make):
 
 def test_mistakes_are_named():
     scores = from_arrays([[1, 1], [1, 1]], models=["a", "b"])
-    with pytest.raises(ScoresError, match="cannot drop 'dupes'"):
+    with pytest.raises(ScoresError, match="'dupes'"):
         drop(scores, audit(scores), ["dupes"])
-    with pytest.raises(ScoresError, match="nothing is left"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "too-few"):
         drop(scores, audit(scores), ["constant"])
 
 
@@ -159,5 +159,5 @@ def test_groups_become_families(make):
     assert family["lab/model-08"] == "lab/model-07"
     assert family["lab/model-20"] == "lab/model-20"
     assert said == "families: 3 of more than one model, 24 models in families of one"
-    with pytest.raises(ScoresError, match="already have families"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "taken"):
         with_families(named, audit(named))

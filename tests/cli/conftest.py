@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,8 @@ class Said:
     code: int
     out: str
     err: str
+    kind: str | None
+    """Of the error that ended the command."""
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +30,7 @@ def _inside_tmp_path(monkeypatch, tmp_path):
     """Nothing is written to the home folder or the checkout."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # other workers would import all anew
     monkeypatch.chdir(tmp_path)
 
 
@@ -42,7 +46,8 @@ def cli(monkeypatch, capsys):
             main()
         said = capsys.readouterr()
         check_options(words, said.err)
-        return Said(exit_.value.code or 0, said.out, said.err)
+        kind = getattr(exit_.value.__context__, "kind", None)
+        return Said(exit_.value.code or 0, said.out, said.err, kind)
 
     return run
 

@@ -110,7 +110,7 @@ def test_fewer_sources_too(ok, cli, scores, tmp_path):
         ("random", 15), ("5-source random", 5), ("8-source random", 8)
     }  # fmt: skip
     assert re.search(r"\nError \(pp\) +5 +8 +15\n", out)
-    assert "cannot read the sources 'few'" in cli(*words, "--sources", "few").err
+    assert "'few'" in cli(*words, "--sources", "few").err
     many = cli(*words, "--sources", "16")
     assert "16 source models are wanted, and the random split has 15" in many.err
 

@@ -60,12 +60,12 @@ def test_a_scale_has_a_finite_width(tmp_path):
     from fewbench.scores.pack_files import scores_of
     from fewbench.testing import simulate
 
-    with pytest.raises(ScoresError, match="two finite numbers"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "range"):
         fewbench.Scale(-1e308, 1e308)
     packed = fewbench.pack(simulate(12, 40), "random", 5, backtest=False)
     part = packed.parts[0]
     wide = replace(part, record=part.record.model_copy(update={"scale": [-1e308, 1e308, False]}))
-    with pytest.raises(PackError, match="two finite numbers") as found:
+    with pytest.raises(PackError, check=lambda error: error.kind == "damaged") as found:
         scores_of(tmp_path, wide)
     assert found.value.hint == "fetch or make the pack again"
 

@@ -29,7 +29,7 @@ def test_a_missing_answer_is_said_and_can_be_skipped(ok, cli, scores, answers, a
     warnings = estimate(ok)["target"]["warnings"]
     assert any("1 item skipped" in warning for warning in warnings)
     assert not any("9 of 10" in warning for warning in warnings)
-    assert "cannot be skipped" in cli("tell", "run", "--skip", items[0]).err
+    assert cli("tell", "run", "--skip", items[0]).kind == "unknown"
     said = cli("tell", "run", answers({items[9]: 1}), *ONE)
     assert f"note: '{items[9]}' skipped earlier; the estimate uses them now" in said.err
     assert estimate(ok)["target"]["items_run"] == 10
@@ -42,7 +42,7 @@ def test_a_wrong_answer_is_corrected_and_the_old_one_kept(
     items = asked()["target"]
     ok("tell", "run", answers(dict.fromkeys(items, 1)), *ONE)
     other = answers({items[0]: 0})
-    assert "already has a different score" in cli("tell", "run", other, *ONE).err
+    assert cli("tell", "run", other, *ONE).kind == "taken"
     assert "corrected 1 answer" in ok("tell", "run", other, *ONE, "--correct")
     assert estimate(ok)["target"]["score"] < 1
     written = (tmp_path / "run" / "answers.jsonl").read_text(encoding="utf-8")
@@ -59,10 +59,10 @@ def test_finished_targets_are_printed_and_the_others_listed(ok, cli, scores, ans
     assert said.code == 0
     assert said.out.startswith("a scores ")
     assert "b scores" not in said.out
-    assert "not finished: b, 2 of 6 items answered" in said.err
-    assert "not finished: c, 0 of 6 items answered" in said.err
+    assert "2 of 6 items" in said.err
+    assert "0 of 6 items" in said.err
     assert "2 of 6 items answered" in estimate(ok, "-t", "b")["b"]["warnings"][0]
-    assert "no target named" in cli("tell", "run", "--skip", items[0]).err
+    assert cli("tell", "run", "--skip", items[0]).kind == "missing"
 
 
 def test_a_table_with_a_row_per_item(ok, scores, asked, tmp_path):
@@ -86,7 +86,7 @@ def test_a_damaged_folder_is_repaired(ok, cli, scores, answers, asked, tmp_path)
     lines = whole.splitlines(keepends=True)
     journal.write_bytes(lines[0] + b"{broken\n" + lines[2])
     damaged = cli("ask", "run")
-    assert "line 2 is damaged" in damaged.err
+    assert "line 2" in damaged.err
     assert "fewbench repair run" in damaged.err
     assert "dropped 1 damaged line" in ok("repair", "run")
     assert asked()["target"] == items[:2]

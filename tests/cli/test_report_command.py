@@ -38,7 +38,7 @@ def test_commands_write_it_with_what_the_run_cost(ok, cli, tmp_path, monkeypatch
         said = plain(body_of(tmp_path.joinpath(name).read_text("utf-8")))
         assert "12 48 6 30 24" in said  # items run and saved, cost, in full, saved
         assert "fewbench estimate run" in said
-    assert "no evaluation here" in cli("view", "nowhere").err
+    assert cli("view", "nowhere").kind == "missing"
     again = cli("estimate", "run", "--report", "estimate.html")
     assert again.code != 0
     assert "already exists" in again.err

@@ -103,7 +103,7 @@ def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
     assert "ended with exit code 3, twice in a row" in " ".join(said.out.split())
     said = run(cli, scores, "-n", 20, "-o", "b", program="import sys; print('hi'); input()")
     assert said.code == 1
-    assert "printed 'hi', which is not an answer" in said.err
+    assert "'hi'" in said.err
     interrupted = "import json, os, signal, sys\nfor line in sys.stdin:\n"
     interrupted += " item = json.loads(line)['item']\n"
     interrupted += " print(json.dumps({'item': item, 'score': 1}), flush=True)\n"
@@ -141,7 +141,7 @@ def test_a_file_of_items_without_scores(cli, ok, tmp_path):
     assert "1 item left the scores since the evaluation was started: '0'" in said.err
     assert "of 40 items" in said.out
     said = cli("audit", "items.csv")
-    assert "items without scores of models, which this command needs" in said.err
+    assert said.kind == "missing"
 
 
 def test_estimate_extends_a_run_which_is_then_as_if_it_had_begun_with_more_items(cli, ok, tmp_path):

@@ -93,7 +93,7 @@ def test_the_first_checkpoint_in_full_and_tests_against_it(ok, cli, sources, tol
     assert len(ok("ask", "follow/step-200").split()) == 3
     ranks = ok("rank", "follow/step-200", "follow/step-100")
     assert ok("rank", "follow/step-200", "--models", "step-100") == ranks
-    assert "ranked twice" in cli("rank", "follow/step-200", "--models", "step-200").err
+    assert cli("rank", "follow/step-200", "--models", "step-200").kind == "repeated"
     assert "name evaluations in it: follow/step-" in cli("rank", "follow").err
     gate = cli("gate", "follow/step-200", "--not-below", "step-100", "--margin", "0.5")
     assert "not worse than step-100" in gate.out

@@ -93,7 +93,7 @@ def test_sources_weights_costs_fractions_and_several_best():
     spent = fewbench.best(priced, models_of(TABLE), cost=80)
     assert 75 < spent.cost <= 80
     assert spent.answers == 2 * spent.cost
-    with pytest.raises(FewbenchError, match="cannot be kept"):
+    with pytest.raises(FewbenchError, check=lambda error: error.kind == "missing"):
         fewbench.best(TABLE.benchmark, models_of(TABLE), cost=80)
     weighted = TABLE.averaged("macro")
     truth = dict(zip(NAMES, weighted.full_scores(), strict=True))
@@ -130,7 +130,7 @@ def test_what_is_not_possible_is_refused():
     ]:
         with pytest.raises(FewbenchError, match=text):
             fewbench.best(TABLE.benchmark, models, **words)
-    with pytest.raises(FewbenchError, match="two or more"):
+    with pytest.raises(FewbenchError, check=lambda error: error.kind == "too-few"):
         fewbench.best(TABLE.benchmark, {BEST: models[BEST]}, 100)
 
 

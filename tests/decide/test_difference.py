@@ -70,7 +70,7 @@ def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
     assert any(
         "failed and left" in one for one in fewbench.run_versus(sources, models, 12).warnings
     )
-    with pytest.raises(FewbenchError, match="two models are needed"):
+    with pytest.raises(FewbenchError, check=lambda error: error.kind == "too-few"):
         fewbench.run_versus(sources, {names[0]: models[names[0]]}, 40)
 
 
@@ -115,7 +115,7 @@ def test_the_items_to_run_next_are_new_and_can_be_asked_for(
     assert found.items_common == 50
     assert width < wider
     assert looking.interval.high - looking.interval.low > 1.25 * width  # (50 / 20)^.25, and looks
-    with pytest.raises(FewbenchError, match="is not a target"):
+    with pytest.raises(FewbenchError, check=lambda error: error.kind == "unknown"):
         opened.ask_more({"nobody": more})
 
 

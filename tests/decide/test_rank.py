@@ -114,7 +114,7 @@ def test_known_models_and_mistakes(sources, targets, play):
         with pytest.raises(FewbenchError, match=said):
             call()
     play(evaluation)
-    with pytest.raises(FewbenchError, match=r"ranked twice .*DIR:TARGET"):
+    with pytest.raises(FewbenchError, match="DIR:TARGET"):
         fewbench.rank(evaluation, evaluation)
     first = evaluation.targets[0]
     alone = fewbench.rank((evaluation, first), models=known)
@@ -165,7 +165,7 @@ def test_items_go_where_they_settle_the_best(sources, targets, play, tmp_path):
     assert spent["allocated"] < spent["equal"]
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.01, 0.03])
+@pytest.mark.parametrize("spread", [0.0, pytest.param(0.01, marks=pytest.mark.slow), 0.03])
 def test_the_best_of_many_is_not_as_good_as_it_looks(spread):
     """As they look, the best of 20 are 2 to 4 points too good."""
     rng, n, error, found = np.random.default_rng(1), 20, 0.02, []

@@ -178,15 +178,13 @@ def test_near_copies_are_compared_by_their_paired_answers(world):
     scores, rng, n = world[0]["many"], np.random.default_rng(5), 240
     answers = scores.cells[7]
     sources = scores.take(models=np.delete(np.arange(40), 7))
+    of_answers = operand((evaluated(sources, "b", answers, n), "b"), sources)
     covered = []
-    for _ in range(12):
+    for _ in range(5):
         copy = answers.copy()
         copy[rng.permutation(np.flatnonzero(answers == 0))[:8]] = 1
         copy[rng.permutation(np.flatnonzero(answers == 1))[:4]] = 0
-        sides = [
-            operand((evaluated(sources, name, row, n), name), sources)
-            for name, row in (("a", copy), ("b", answers))
-        ]
+        sides = [operand((evaluated(sources, "a", copy, n), "a"), sources), of_answers]
         made = contrast(*sides, fixed_items=True)
         items = np.intersect1d(sides[0].items, sides[1].items)
         apart = copy[items] - answers[items]

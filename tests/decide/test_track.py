@@ -186,7 +186,7 @@ def test_checkpoints_in_a_table_with_steps_in_a_column():
     assert any("'ckpt b': fewer than 10 answers" in said for said in found.warnings)
     width = {one.checkpoint: one.interval.high - one.interval.low for one in found.points}
     assert width["ckpt b"] > width["ckpt a"] > width["ckpt f"] == 0
-    with pytest.raises(FewbenchError, match="no model of the scores belongs to the run 'runs'"):
+    with pytest.raises(FewbenchError, match="'runs'"):
         fewbench.track(table, run="runs")
     wrong = replace(table, models=models.assign(step="late"))
     with pytest.raises(FewbenchError, match="column `step` holds 'late'"):
@@ -228,7 +228,7 @@ def test_a_folder_grows_and_survives_a_torn_line(tmp_path):
     assert str(alone).startswith(f"On these {run.n_items} items, step-100 scores an estimated ")
     assert "best with" not in str(alone)
     assert alone.items_needed > 20
-    with pytest.raises(FewbenchError, match="1 checkpoint with answers, and a change has two"):
+    with pytest.raises(FewbenchError, match="1 checkpoint"):
         fewbench.track(folder, change=0.05)
     late = add("late/b", 2)
     assert late.provenance.budget == 20

@@ -148,14 +148,14 @@ def test_several_targets_and_names(tmp_path):
         evaluation.tell(name, {item: known(row)[item] for item in items})
     assert add(tmp_path / "both").model_ids == ["a", "b"]
     other = ran(tmp_path / "other", 2, target="a")
-    with pytest.raises(EvaluationError, match="a model 'a' already, from another source") as error:
+    with pytest.raises(EvaluationError, match="'a'") as error:
         add([tmp_path / "both", other])
     assert f"--name {other}:a=NAME" in str(error.value.hint)
     for where in (f"{other}", f"{other}:a", f"{other}/"):
         assert add([tmp_path / "both", other], names={where: "x"}).model_ids == ["a", "b", "x"]
-    with pytest.raises(EvaluationError, match="no run to give a name: 'nowhere'"):
+    with pytest.raises(EvaluationError, match="'nowhere'"):
         add(other, names={"nowhere": "x"})
-    with pytest.raises(EvaluationError, match="no run to give a name"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "unknown"):
         add(tmp_path / "both", names={str(tmp_path / "both"): "x"})
 
 
@@ -180,7 +180,7 @@ def test_conditions_go_along_and_the_next_model_is_compared(tmp_path):
     evaluation.ask()
     answers = WHOLE.take(models=[1])
     other = answers.changed(items=answers.items.assign(harness="lm-eval", **asked("1234")))
-    with pytest.raises(AnswersError, match=r"18 of 18 items of task .* have other prompts"):
+    with pytest.raises(AnswersError, match="18 of 18 items"):
         evaluation.tell_table(other, "new")
     same = answers.changed(items=answers.items.assign(harness="lm-eval", **asked()))
     assert evaluation.tell_table(same, "new").answers == 120
@@ -221,15 +221,15 @@ def test_conditions_of_another_harness_are_left_out(tmp_path):
 
 def test_a_folder_that_is_no_run(tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(EvaluationError, match="no evaluation here"):
+        with pytest.raises(EvaluationError, check=lambda error: error.kind == "missing"):
             add(folder)
-    with pytest.raises(EvaluationError, match="no runs to add"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "too-few"):
         add([])
 
 
 def test_a_run_without_answers(tmp_path):
     Evaluation(ITEMS, "random", 10, ["a"]).save(tmp_path / "run")
-    with pytest.raises(EvaluationError, match="no answers of 'a'"):
+    with pytest.raises(EvaluationError, match="'a'"):
         add(tmp_path / "run")
 
 
@@ -242,13 +242,13 @@ def test_a_run_whose_answers_were_all_removed(tmp_path):
     left = sources.take(items=np.flatnonzero(~np.isin(sources.item_ids, items)))
     evaluation = Evaluation.open(tmp_path, left)
     evaluation.skip("new", evaluation.ask()["new"][:1])  # the removal is in the journal now
-    with pytest.raises(EvaluationError, match="no answers of 'new'"):
+    with pytest.raises(EvaluationError, match="'new'"):
         add(tmp_path, left)
 
 
 def test_a_run_whose_table_is_not_known(tmp_path):
     run = ran(tmp_path / "run", 7, table=WHOLE.take(models=np.arange(5)))
-    with pytest.raises(EvaluationError, match="no table of scores to add to"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "missing"):
         add(run)
     assert add(run, WHOLE.take(models=np.arange(5))).n_models == 6
 
@@ -256,22 +256,22 @@ def test_a_run_whose_table_is_not_known(tmp_path):
 def test_a_benchmark_that_changed_between_two_runs(tmp_path):
     run, items = ran(tmp_path / "run", 0), ITEMS.items
     fewer = Benchmark(items.iloc[:100])
-    with pytest.raises(EvaluationError, match="20 items are new"):
+    with pytest.raises(EvaluationError, match="20 items"):
         add(run, fewer)
-    with pytest.warns(EstimateWarning, match="20 items are new"):
+    with pytest.warns(EstimateWarning, match="20 items"):
         assert add(run, fewer, accept_differences=True).n_items == 100
     with pytest.warns(EstimateWarning, match=rf"of 30 answers of {NAMES[0]!r} are left out: the"):
         add(run, fewer, accept_differences=True)
     more = Benchmark(pd.concat([items, items.iloc[:1].set_axis(["extra"])]))
-    with pytest.raises(EvaluationError, match=r"1 item is gone: 'extra'"):
+    with pytest.raises(EvaluationError, match=r"1 item.*'extra'"):
         add(run, more)
     renamed = Benchmark(items.assign(task=np.where(items["task"] == "task-0", "x", items["task"])))
-    with pytest.raises(EvaluationError, match=r"changed tasks?: "):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "changed"):
         add(run, renamed)
     ids = [f"other-{at}" for at in range(120)]
-    with pytest.raises(EvaluationError, match="none of the answered items is in the table"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "changed"):
         add(run, Benchmark(items.set_axis(ids)), accept_differences=True)
-    with pytest.raises(EvaluationError, match="on the scale"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "changed"):
         add(run, Benchmark(items, Scale(0, 100)))
 
 
@@ -301,7 +301,7 @@ def test_option_probabilities_are_kept_or_missed(tmp_path):
     without = Evaluation(table, "random", 8, ["new"])
     without.save(tmp_path / "without")
     without.tell("new", answers)
-    with pytest.raises(EvaluationError, match="8 answers without option probabilities"):
+    with pytest.raises(EvaluationError, match="8 answers"):
         add(tmp_path / "without", table)
 
 
@@ -323,7 +323,7 @@ def test_attributes_of_models_and_items_stay(tmp_path):
     assert found.items.equals(table.items)
     assert load_scores(save_scores(found, tmp_path / "s.parquet")).equals(found)
     clash = table.changed(items=table.items.rename(columns={"note": "run"}))
-    with pytest.raises(ScoresError, match="both have columns named 'run'"):
+    with pytest.raises(ScoresError, match="'run'"):
         add(tmp_path / "run", clash)
 
 
@@ -353,5 +353,5 @@ def test_a_family_is_named_for_added_runs(tmp_path):
     with pytest.warns(EstimateWarning, match="no new answers"):
         table = add(runs[:2], table, family="A")
     assert table.models["family"].tolist() == ["A", "A", "other"]
-    with pytest.raises(EvaluationError, match="the family has no name"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "name"):
         add(runs[2], table, family=" ")

@@ -29,7 +29,7 @@ def test_a_share_is_of_each_task_with_at_least_twenty_items(scores):
 
 @pytest.mark.parametrize("text", ["", "%", "ten", "0%", "101%", "-5%", "nan%", "0.1", 10.5])
 def test_other_words_are_refused(scores, text):
-    with pytest.raises(MethodError, match="write a number, or a share as in 10%"):
+    with pytest.raises(MethodError, check=lambda error: error.kind == "range"):
         count_items(text, scores)
 
 

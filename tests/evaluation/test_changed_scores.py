@@ -123,7 +123,7 @@ def test_what_cannot_go_on_is_refused(table, sources, tmp_path):
     begun(sources, table, tmp_path)
     other = simulate(6, 120, seed=9)
     renamed = other.changed(items=other.items.rename(index=lambda item: f"x{item}"))
-    with pytest.raises(EvaluationError, match="none of the 120 items that it was started with"):
+    with pytest.raises(EvaluationError, match="120 items"):
         opened(tmp_path, renamed)
 
 
@@ -150,5 +150,5 @@ def test_weights_of_chosen_items_stay_in_proportion_when_items_are_retired(
     heavier = others[-1]
     weights = [2.0 if item == heavier else 1.0 for item in sources.item_ids]
     reweighed = sources.changed(items=sources.items.assign(weight=weights))
-    with pytest.raises(MethodError, match="weighed its items"):
+    with pytest.raises(MethodError, check=lambda error: error.kind == "changed"):
         opened(tmp_path, reweighed)

@@ -44,22 +44,22 @@ def widths(estimates):
 
 
 @pytest.mark.parametrize(
-    ("method", "average", "kind"),
+    ("method", "average", "kind", "least"),
     [
-        ("fewbench", "micro", {}),
-        ("random", "micro", {"continuous": True}),
-        ("random", "macro", {}),
-        ("random-stratified", "macro", {}),
-        ("disco-pds-knn", "micro", {"options": 4}),
+        ("fewbench", "micro", {}, 0.79),
+        ("random", "micro", {"continuous": True}, 0.87),
+        ("random", "macro", {}, 0.87),
+        ("random-stratified", "macro", {}, 0.87),
+        ("disco-pds-knn", "micro", {"options": 4}, 0.79),
     ],
 )
-def test_intervals_cover_new_models_of_new_families(method, average, kind):
-    """At 90 %, over 5 tables of 16 targets that are kin in pairs."""
+def test_intervals_cover_new_models_of_new_families(method, average, kind, least):
+    """At 90 %, over 5 tables of 16 targets that are kin in pairs; of samples more surely."""
     covered = []
     for seed in range(5):
         sources, targets = divided(44, 16, 120, seed, average, **kind)
         covered.extend(judged(method, sources, targets, 20, seed)[1])
-    assert np.mean(covered) > 0.79
+    assert np.mean(covered) > least
 
 
 @pytest.mark.parametrize(("n_sources", "widest"), [(3, 1.0), (18, 0.85)])
@@ -116,9 +116,9 @@ def test_targets_unlike_all_sources_are_covered(method):
     estimates, hits = judged(method, sources, targets, 30)
     covered = by_kind(targets, hits)
     errors = by_kind(targets, np.array([one.score for one in estimates]) - targets.full_scores())
-    for kind in ("all right", "all wrong"):
-        assert np.abs(errors[kind]).max() < 0.035  # an item in thirty
-        assert covered[kind].all()
+    equal = ("all right", "all wrong")
+    assert np.mean([np.abs(errors[kind]) for kind in equal]) < 1 / 30  # an item in thirty
+    assert all(covered[kind].all() for kind in equal)
     for kind in ("inverted", "hard half"):
         assert covered[kind].mean() >= 0.8, kind
     # What chance answers look like is seen late in 30 of them.

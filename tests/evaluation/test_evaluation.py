@@ -91,19 +91,19 @@ def test_a_subset_goes_on_with_scores_that_changed(sources, targets):
 
 def test_a_subset_that_does_not_fit(sources, two_rounds):
     subset = Evaluation(sources, "random", 6).subset
-    with pytest.raises(EvaluationError, match="the subset has 6 items, but the budget is 5"):
+    with pytest.raises(EvaluationError, match=r"6 items.*5"):
         Evaluation(sources, "random", 5, subset=subset)
     moved = subset.model_copy(update={"items": tuple(map(str, sources.item_ids[:6]))})
-    with pytest.raises(EvaluationError, match="a random sample that these scores would not give"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "changed"):
         Evaluation(sources.take(models=np.arange(9)), "random", 6, subset=moved)
     half = sources.take(items=range(sources.n_items // 2))
     own = Subset(items=tuple(half.item_ids[:6]), chances=(6 / half.n_items,) * 6)
     given = Evaluation(half, "aipw", 6, subset=own).subset
-    with pytest.raises(EvaluationError, match="a random sample that these scores would not give"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "changed"):
         Evaluation(sources, "aipw", 6, subset=given)
     with pytest.raises(ScoresError, match="'nope'"):
         Evaluation(sources, "random", 1, subset=Subset(items=("nope",)))
-    with pytest.raises(EvaluationError, match="takes no given subset"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "conflict"):
         Evaluation(sources, two_rounds, 6, subset=subset)
     assert Evaluation(sources, two_rounds, 6).subset is None
 
@@ -156,7 +156,7 @@ def test_an_answer_told_twice_must_be_the_same(sources):
     evaluation = Evaluation(sources, "random", 5, NAMES)
     item = evaluation.ask()["model-13"][0]
     evaluation.tell("model-13", {item: 1.0})
-    with pytest.raises(AnswersError, match=r"already has a different score.*--correct"):
+    with pytest.raises(AnswersError, match="--correct"):
         evaluation.tell("model-13", {item: 0.0})
     evaluation.tell("model-14", {item: 0.0})
 
@@ -164,21 +164,21 @@ def test_an_answer_told_twice_must_be_the_same(sources):
 def test_only_targets_that_answered_are_estimated(sources):
     evaluation = Evaluation(sources, "random", 5, NAMES)
     asked = evaluation.ask()["model-13"]
-    with pytest.raises(EvaluationError, match="no target has answered any item"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "unanswered"):
         evaluation.estimate()
     evaluation.tell("model-13", dict.fromkeys(asked, 1.0))
     assert list(evaluation.estimate()) == ["model-13"]
     assert evaluation.estimate()["model-13"].warnings == ()
-    with pytest.raises(EvaluationError, match="'model-14' has answered none"):
+    with pytest.raises(EvaluationError, match="'model-14'"):
         evaluation.estimate(targets=NAMES)
     assert evaluation.estimate(targets=[]) == {}
-    with pytest.raises(AnswersError, match="is not a target"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "unknown"):
         evaluation.estimate(targets=["nobody"])
     for level in (0, 1, 90):
         with pytest.raises(FewbenchError, match="use a share"):
             evaluation.estimate(level)
     for given in ({"level": "model-13"}, {"targets": "model-13"}):
-        with pytest.raises(EvaluationError, match=r"use estimate\(targets=\['model-13'\]\)"):
+        with pytest.raises(EvaluationError, match="'model-13'"):
             evaluation.estimate(**given)
 
 
@@ -198,12 +198,12 @@ def test_a_table_of_one_model_is_the_target_whatever_its_name(sources, targets):
     renamed = replace(one, models=one.models.rename(index={"model-13": "ckpt-7.json"}))
     evaluation = Evaluation(sources, "random", 5, NAMES)
     assert evaluation.tell_table(renamed, "model-14")[0] == 5
-    with pytest.raises(AnswersError, match="no answers of the targets"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "unknown"):
         evaluation.tell_table(renamed)
     both = replace(targets, models=targets.models.rename(index={"model-14": "x"}))
-    with pytest.raises(AnswersError, match="the table has 2 models"):
+    with pytest.raises(AnswersError, match="2 models"):
         evaluation.tell_table(both, "model-14")
-    with pytest.raises(AnswersError, match="is not a target"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "unknown"):
         evaluation.tell_table(renamed, "nobody")
     alone = Evaluation(sources, "random", 5, ["only"])
     assert alone.tell_table(renamed)[0] == 5
@@ -251,9 +251,9 @@ def test_answers_without_the_probabilities_of_a_signature_are_refused(with_optio
     whole.tell("model-13", answers, options)
     poor = Evaluation(sources, "disco-jsd-ridge", 6, NAMES[:1])
     poor.save(tmp_path)
-    with pytest.raises(AnswersError, match="no option probabilities"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "missing"):
         poor.tell("model-13", answers)
-    with pytest.raises(AnswersError, match="no option probabilities"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "missing"):
         poor.tell_table(targets.changed(probabilities=None), "model-13")
     assert poor.ask()["model-13"] == items
     poor.tell("model-13", answers, options)
@@ -285,7 +285,7 @@ def test_probabilities_that_do_not_fit(with_options, row, says):
     with pytest.raises(AnswersError) as caught:
         evaluation.tell("model-13", {item: 1.0}, {item: row})
     assert says in str(caught.value)
-    with pytest.raises(AnswersError, match="1 answer without probabilities"):
+    with pytest.raises(AnswersError, match="1 answer"):
         evaluation.tell("model-13", {item: 1.0}, {})
     assert len(evaluation.ask()["model-13"]) == 6
 
@@ -392,7 +392,7 @@ def test_a_method_without_task_scores_is_refused(sources, targets, two_rounds):
             session.predict = lambda names, tasks=True: predict(names, tasks=False)
             return session
 
-    with pytest.raises(EvaluationError, match="predicted no task scores"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "unsupported"):
         answer(Evaluation(sources, Poor(), 6, NAMES), targets)
 
 

@@ -98,7 +98,7 @@ def test_weights_are_not_lost(table, tmp_path):
     weights = 1.0 + table.task_of
     weighed = table.changed(items=table.items.assign(weight=weights))
     finished(begun(weighed, tmp_path / "run"), table)
-    with pytest.raises(EvaluationError, match="have weights, and the new ones none"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "missing"):
         extend(tmp_path / "run", table.benchmark)
 
 
@@ -140,7 +140,7 @@ def test_another_metric_is_averaged_over_the_same_items(table, tmp_path, monkeyp
 def test_runs_of_other_items_do_not_join(table, tmp_path):
     finished(begun(table, tmp_path / "a", "aipw", 6), table)
     finished(begun(table, tmp_path / "b", "aipw", 6, name="b", cost=60), table)
-    with pytest.raises(RunError, match="other chosen items"):
+    with pytest.raises(RunError, check=lambda error: error.kind == "changed"):
         unite_runs(tmp_path / "a", [tmp_path / "b"])
 
 
@@ -184,5 +184,5 @@ def test_an_extension_of_unequal_random_samples_is_refused(table, tmp_path):
     finished(evaluation, table)
     others = np.setdiff1d(OLD, evaluation.scores.positions(evaluation.subset.items))
     evaluation.ask_more({NAME: table.item_ids[others[:50]].tolist()})
-    with pytest.raises(EvaluationError, match="different numbers of further items"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "unsupported"):
         extend(tmp_path / "run", table.benchmark)

@@ -66,9 +66,9 @@ def test_items_chosen_for_an_unlike_target_are_left():
     assert own[:10].tolist() == theirs[:10].tolist()
     assert set(own[10:]) != set(theirs[10:])
     assert len(own) == 40
-    found = first.estimate(warn=False)["strong"].interval
-    # Not by far, where it would look perfect: one of ten 90% intervals misses.
-    assert found.low - 0.03 <= strong.mean() <= found.high + 0.03
+    alone = play(Evaluation(table, "fewbench", 40, ["strong"]), "strong", strong)
+    found, own = (each.estimate(warn=False)["strong"].score for each in (first, alone))
+    assert abs(found - own) < 0.05  # on all items of the weak one it would look perfect
     apart = versus((first, "weak"), "strong")  # said of items that a method chose, too
     assert f"share {apart.items_common} of 40 items" in apart.pairing.note
     assert apart.items_common < 20
@@ -120,13 +120,13 @@ def test_what_cannot_follow_is_refused():
         with pytest.raises(EvaluationError, match=said):
             Evaluation(sources(n), **given).follow("second", other=first)
     given = (sources(30), "greedy-ridge", 20, ["a"])
-    with pytest.raises(EvaluationError, match="20 items, which greedy-ridge chooses at once"):
+    with pytest.raises(EvaluationError, match="20 items"):
         Evaluation(*given[:2], 30, ["b"]).follow("b", other=play(Evaluation(*given), "a", FIRST))
     together = Evaluation(sources(30), "fewbench(together=2)", 20, ["a", "b"])
-    with pytest.raises(EvaluationError, match="chooses the items of its targets together"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "unsupported"):
         together.follow("c")
-    with pytest.raises(EvaluationError, match="is a source model already"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "taken"):
         first.follow(TABLE.model_ids[0])
     own = play(Evaluation(sources(30), "fluid", 20, ["second"]), "second", SECOND)
-    with pytest.raises(AnswersError, match="already has items other than those of first"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "taken"):
         own.follow("second", other=first)

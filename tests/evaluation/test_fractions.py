@@ -22,7 +22,7 @@ def table(scale=None, graded=()):
 def test_a_fraction_is_refused_with_item_and_value():
     evaluation = Evaluation(table(Scale(0, 100)), "random", 6, ["new"])
     first, *others = evaluation.ask()["new"]
-    with pytest.raises(AnswersError, match=r"has the score 50; .*right \(100\)") as caught:
+    with pytest.raises(AnswersError, match=r"score 50.*100") as caught:
         evaluation.tell("new", {first: 50} | dict.fromkeys(others, 100))
     assert repr(first) in str(caught.value)
     assert "--accept-fractions" in str(caught.value)
@@ -48,7 +48,7 @@ def test_it_is_judged_task_by_task():
     task = dict(zip(scores.item_ids, scores.items["task"], strict=True))
     asked = evaluation.ask()["new"]
     evaluation.tell("new", {item: 0.5 for item in asked if task[item] == "b"})
-    with pytest.raises(AnswersError, match="source models' answers are right"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "scale"):
         evaluation.tell("new", {item: 0.5 for item in asked if task[item] == "a"})
 
 

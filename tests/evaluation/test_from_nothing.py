@@ -129,7 +129,7 @@ def test_a_task_without_an_answer_has_the_full_score():
 
 
 def test_other_methods_say_how_many_whole_models_they_need():
-    with pytest.raises(MethodError, match="there are 0 source models"):
+    with pytest.raises(MethodError, match="0 source"):
         Evaluation(benchmark(), "greedy-ridge", 10)
 
 
@@ -167,7 +167,7 @@ def test_whole_models_are_used_by_themselves_where_they_are_enough():
 def test_an_item_that_no_model_ran_has_its_tasks_mean():
     scores = from_arrays([[1, np.nan, 0, 0]], models=["a"], tasks=["x", "x", "y", "y"])
     assert scores.filled[0].tolist() == [1, 1, 0, 0]
-    with pytest.raises(ScoresError, match="without any answer"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "unanswered"):
         from_arrays([[np.nan, np.nan]], models=["a"])
 
 

@@ -169,7 +169,7 @@ def test_the_scores_are_found_by_themselves_or_given(sources, targets, tmp_path,
     assert opened.scores.average == "macro"
     assert opened.ask() == evaluation.ask()
     (tmp_path / "scores.parquet").unlink()
-    with pytest.raises(EvaluationError, match=r"no scores at .*--scores"):
+    with pytest.raises(EvaluationError, match="--scores"):
         Evaluation.open(tmp_path / "kept")
     moved = save_scores(sources, "moved.parquet")
     assert Evaluation.open(tmp_path / "kept", moved).ask() == evaluation.ask()
@@ -178,20 +178,18 @@ def test_the_scores_are_found_by_themselves_or_given(sources, targets, tmp_path,
 
 def test_other_scores_are_refused(sources, tmp_path):
     Evaluation(sources, "random", 8, NAMES).save(tmp_path)
-    with pytest.raises(
-        EvaluationError, match=r"does not record where its scores are .*--scores FILE, in Python"
-    ):
+    with pytest.raises(EvaluationError, match="--scores FILE"):
         Evaluation.open(tmp_path)
-    with pytest.raises(EvaluationError, match="started with the micro average"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "changed"):
         Evaluation.open(tmp_path, sources.averaged("macro"))
 
 
 def test_what_cannot_be_saved_or_opened(sources, tmp_path, two_rounds):
     evaluation = Evaluation(sources, "random", 8, NAMES)
     evaluation.save(tmp_path / "one")
-    with pytest.raises(EvaluationError, match="already contains an evaluation"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "taken"):
         Evaluation(sources, "random", 3, ["x"]).save(tmp_path / "one")
-    with pytest.raises(EvaluationError, match="no evaluation here"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "missing"):
         Evaluation.open(tmp_path / "none", sources)
     Evaluation(sources, two_rounds, 8, NAMES).save(tmp_path / "two")
     with pytest.raises(MethodError, match="two-rounds"):

@@ -105,7 +105,7 @@ def test_only_open_items_can_be_skipped(sources):
     evaluation.tell("new", {asked[0]: 1.0})
     other = next(item for item in sources.item_ids if item not in asked)
     for item in (asked[0], other):
-        with pytest.raises(AnswersError, match="cannot be skipped"):
+        with pytest.raises(AnswersError, check=lambda error: error.kind == "unknown"):
             evaluation.skip("new", [asked[1], item])
     assert evaluation.ask()["new"] == asked[1:]
 
@@ -130,7 +130,7 @@ def test_corrections_and_new_answers_come_together(sources):
     asked = evaluation.ask()["new"]
     evaluation.tell("new", dict.fromkeys(asked[:2], 1.0))
     table = from_arrays([[0.0, 1.0, 1.0]], models=["new"], items=asked[:3])
-    with pytest.raises(AnswersError, match="already has a different score"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "taken"):
         evaluation.tell_table(table)
     taken = evaluation.tell_table(table, correct=True)
     assert (taken.answers, taken.corrected, taken.answers_before) == (1, 1, 1)

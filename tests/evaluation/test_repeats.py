@@ -74,10 +74,10 @@ def test_a_second_answer_is_told_by_its_number(tmp_path: Path) -> None:
     evaluation = Evaluation(SOURCES, "random", 5, ["new"], stop=None)
     asked = evaluation.ask()["new"]
     ones, zeros = dict.fromkeys(asked, 1.0), dict.fromkeys(asked, 0.0)
-    with pytest.raises(AnswersError, match="has no first answer"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "unanswered"):
         evaluation.tell("new", ones, repeat=2)
     evaluation.tell("new", ones)
-    with pytest.raises(AnswersError, match="already has a different score") as caught:
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "taken") as caught:
         evaluation.tell("new", zeros)
     assert "--repeat 2" in str(caught.value.hint)
     for _ in range(2):  # telling the same again changes nothing
@@ -96,7 +96,7 @@ def test_a_table_of_several_answers_brings_all_of_them() -> None:
     evaluation = Evaluation(SOURCES, "random", 5, ["new"])
     asked = evaluation.ask()["new"]
     thirds = from_arrays([[1 / 3] * 5], models=["new"], items=asked)
-    with pytest.raises(AnswersError, match="source models' answers are right"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "scale"):
         evaluation.tell_table(thirds)
     repeats = fewbench.scores.repeats.Repeats.from_counts(
         np.full((1, 5), 3), np.full((1, 5), 1 / 3)
@@ -153,7 +153,7 @@ def test_an_item_that_fails_once_more_keeps_its_answers() -> None:
         result.notes
     )
     assert result.targets["new"].failed == {}
-    with pytest.raises(RunError, match="repeats 0 is too low"):
+    with pytest.raises(RunError, check=lambda error: error.kind == "range"):
         run(SOURCES, "random", 4, score=model, repeats=0)
 
 

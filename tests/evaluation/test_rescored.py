@@ -72,15 +72,15 @@ def test_decisions_take_what_is_rescored(table):
 
 def test_what_is_not_there_is_named(table, tmp_path):
     evaluation = run(table, 4)
-    with pytest.raises(EvaluationError, match=r"no column metric, not 'acc_norm'.*--metric"):
+    with pytest.raises(EvaluationError, match=r"'acc_norm'.*--metric"):
         evaluation.rescored(Scoring(metric="acc_norm"))
-    with pytest.raises(EvaluationError, match=r"recorded without logs.*the metric 'acc_norm'"):
+    with pytest.raises(EvaluationError, match="'acc_norm'"):
         run(table, 0).rescored(Scoring(metric="acc_norm"))
-    with pytest.raises(EvaluationError, match="2 tasks without a weight"):
+    with pytest.raises(EvaluationError, match="2 tasks"):
         evaluation.rescored(Scoring(weights={table.tasks[0]: 1.0}))
     path = tmp_path / "weights.csv"
     path.write_text(f"task,weight\n{table.tasks[0]},-1\n")
-    with pytest.raises(EvaluationError, match="no number above 0"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "range"):
         evaluation.rescored(Scoring(weights=path))
-    with pytest.raises(MethodError, match="weighed its items for the scores"):
+    with pytest.raises(MethodError, check=lambda error: error.kind == "changed"):
         run(table, 11, "medoids+mean").rescored(Scoring(average="macro"))

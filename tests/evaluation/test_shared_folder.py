@@ -28,9 +28,9 @@ def test_a_contradiction_from_another_process_is_refused(tmp_path):
     item = first.ask()[NAME][0]
     second.ask()
     first.tell(NAME, {item: 1.0})
-    with pytest.raises(AnswersError, match="a different score"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "taken"):
         second.tell(NAME, {item: 0.0})
-    with pytest.raises(AnswersError, match="cannot be skipped"):
+    with pytest.raises(AnswersError, check=lambda error: error.kind == "unknown"):
         second.skip(NAME, [item])
     assert Evaluation.open(tmp_path, SOURCES).record.answered(NAME).tolist() == [
         int(SOURCES.positions([item])[0])
@@ -121,21 +121,24 @@ def test_a_lost_ask_in_the_middle_is_said(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::fewbench.EstimateWarning")
-@pytest.mark.parametrize("target", [54, 45])
-def test_a_target_on_the_items_of_a_far_weaker_one_is_as_sure_as_on_random_ones(target):
-    """They tell less of it than its own, and no less than random ones: nothing to warn of."""
+def test_targets_on_the_items_of_a_far_weaker_one_are_as_sure_as_on_random_ones():
+    """They tell less of them than their own, and no less than random ones: nothing to warn of."""
     table = simulate(60, 400, 4, seed=5)
     order = np.argsort(table.full_scores())
     sources = table.take(models=[model for model in order[:40] if model != order[20]])
-    answers = {"weak": table.values[order[20]], "strong": table.values[order[target]]}
-    position = {item: at for at, item in enumerate(table.item_ids)}
-    evaluation = Evaluation(sources, "fewbench", 50, list(answers))
-    for name in answers:
-        while items := evaluation.ask(targets=[name]).get(name):
-            evaluation.tell(name, {item: answers[name][position[item]] for item in items})
-    estimate = evaluation.estimate(targets=["strong"])["strong"]
-    error = estimate.score - table.full_scores()[order[target]]
-    half = (estimate.interval.high - estimate.interval.low) / 2
-    assert abs(error) < 1.2 * half  # one target of a table: 95% in place of 90%
-    assert half < estimate.random.half_width
-    assert not estimate.warnings
+    strong = {f"strong {at}": order[at] for at in (45, 54)}
+    off = []
+    for name, model in strong.items():
+        evaluation = Evaluation(sources, "fewbench", 50, ["weak", name])
+        answers = {"weak": table.values[order[20]], name: table.values[model]}
+        for each, row in answers.items():
+            right = dict(zip(table.item_ids, row, strict=True))
+            while items := evaluation.ask(targets=[each]).get(each):
+                evaluation.tell(each, {item: right[item] for item in items})
+        estimate = evaluation.estimate(targets=[name])[name]
+        half = (estimate.interval.high - estimate.interval.low) / 2
+        off.append((estimate.score - table.full_scores()[model]) / half)
+        assert half < estimate.random.half_width
+        assert not estimate.warnings
+    # The root mean square of errors over half widths at 90% is 0.61.
+    assert np.sqrt(np.mean(np.square(off))) < 0.8

@@ -191,14 +191,14 @@ def test_a_larger_cost_goes_on_with_all_answers(targets, table, tmp_path, method
     if method == "random" or not n_sources:
         assert (found.interval, found.items_run) == (wanted.interval, wanted.items_run)
     assert Evaluation.open(tmp_path, priced, stop=Stop(cost=20)).ask() == {}
-    with pytest.raises(EvaluationError, match=r"at most 20 items.*change only the cost"):
+    with pytest.raises(EvaluationError, match="20 items"):
         Evaluation.open(tmp_path, priced, stop=Stop(items=20))
     if n_sources:  # of items that were chosen for a limit, a larger one allows no others
         fixed = Evaluation(priced, "kmedoids-ridge", targets=[name], stop=Stop(cost=60))
         answer(fixed, targets)
         said = str(fixed.cost(name).model_copy(update={"is_limit": True}))
         assert said.endswith("chosen for this limit: for more, use another folder.")
-    with pytest.raises(EvaluationError, match="fewbench run"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "unsupported"):
         Evaluation.open(tmp_path, priced, stop=Stop(tokens=20))
 
 
@@ -269,13 +269,13 @@ def test_costs_that_are_missing(sources, costs, said):
 
 
 def test_what_cannot_be_a_stop(sources):
-    with pytest.raises(FieldError, match=r"^Stop: give items, half_width, cost, tokens or sec"):
+    with pytest.raises(FieldError, match="half_width"):
         Stop()
     with pytest.raises(FieldError, match=r"^Stop: cost: Input should be greater than 0$"):
         Stop(cost=-1)
-    with pytest.raises(EvaluationError, match="one of budget and stop is needed"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "conflict"):
         Evaluation(sources, "random")
-    with pytest.raises(EvaluationError, match="one of budget and stop is needed"):
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "conflict"):
         Evaluation(sources, "random", 5, stop=Stop(items=5))
-    with pytest.raises(MethodError, match="needs a number of items"):
+    with pytest.raises(MethodError, check=lambda error: error.kind == "missing"):
         Evaluation(sources, "kmedoids-ridge", stop=Stop(half_width=0.1))

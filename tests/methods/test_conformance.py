@@ -196,7 +196,7 @@ def test_a_broken_method_is_caught(broken, test):
 
 
 def test_a_session_that_chooses_the_same_again_does_not_run_for_ever():
-    with pytest.raises(MethodError, match="a second time"):
+    with pytest.raises(MethodError, check=lambda error: error.kind == "repeated"):
         MethodConformance().test_asks_distinct_items_as_many_as_the_budget(AsksTheSame(), 1)
 
 
@@ -211,7 +211,7 @@ def test_a_method_may_stop_early_if_it_says_so():
     table = simulate(10, 20)
     sources, targets = table.take(models=np.arange(8)), table.take(models=[8, 9])
     assert len(play(Frugal(), sources, targets, 6, whole_budget=False).asked["model-09"]) == 3
-    with pytest.raises(AssertionError, match="3 items, the budget is 6"):
+    with pytest.raises(AssertionError, match=r"3 items.*6"):
         play(Frugal(), sources, targets, 6)
 
 

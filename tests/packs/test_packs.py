@@ -179,7 +179,7 @@ def test_it_holds_the_items_identity_and_nothing_of_their_texts(tmp_path):
         with pytest.raises(PackError):
             use()
     for wrong in ({"budget": 5}, {"method": "random"}, {"seed": 7}):
-        with pytest.raises(EvaluationError, match="the pack is made for"):
+        with pytest.raises(EvaluationError, check=lambda error: error.kind == "changed"):
             fewbench.Evaluation(scores, **wrong)
 
 
@@ -215,7 +215,7 @@ def test_the_backtest_of_a_pack_and_methods_that_cannot_be_packed():
     rng = np.random.default_rng(0)
     options = rng.dirichlet(np.ones(3), SOURCES.values.shape)
     told = fewbench.from_arrays(SOURCES.values, models=SOURCES.model_ids, probabilities=options)
-    with pytest.raises(PackError, match="learns from option probabilities"):
+    with pytest.raises(PackError, check=lambda error: error.kind == "unsupported"):
         fewbench.pack(told, "random+signature+ridge", 9)
 
 
@@ -291,9 +291,9 @@ def test_refreshing_an_old_run(tmp_path):
         assert estimate.before == evaluation.estimate()["new"].score
         assert estimate.items_run == N
         assert f"Before, new scored {estimate.before:.1%}" in str(found)
-        with pytest.raises(EvaluationError, match=r"another pack, .* of 22 source models × 90 i"):
+        with pytest.raises(EvaluationError, match=r"22 source.*90 i"):
             fewbench.Evaluation.open(tmp_path / method, tmp_path / "new.few")
     other = replace(SOURCES, items=SOURCES.items.set_axis([f"q{i}" for i in range(90)]))
     packed(tmp_path / "other.few", other, "random", 5)
-    with pytest.raises(PackError, match="none of the answered items"):
+    with pytest.raises(PackError, check=lambda error: error.kind == "changed"):
         fewbench.refresh_pack(tmp_path / "fewbench", tmp_path / "other.few")

@@ -118,8 +118,8 @@ def test_a_column_whose_name_is_no_text(tmp_path):
 
 
 def test_files_that_are_no_tables(tmp_path):
-    with pytest.raises(ReaderError, match=r"absent\.csv: no such file"):
+    with pytest.raises(ReaderError, match=r"absent\.csv"):
         join_attributes(SCORES, items=tmp_path / "absent.csv")
     (tmp_path / "x.txt").touch()
-    with pytest.raises(ReaderError, match="not a table that"):
+    with pytest.raises(ReaderError, check=lambda error: error.kind == "format"):
         join_attributes(SCORES, items=tmp_path / "x.txt")

@@ -135,7 +135,7 @@ def test_saved_scores_that_are_a_bomb(tmp_path, monkeypatch):
     text = np.full(2000, "x" * 20_000, dtype=object)
     scores = from_arrays(np.ones((2, 2000)) * [[0], [1]], models=["a", "b"])
     save_scores(scores.changed(items=scores.items.assign(text=text)), path)
-    with pytest.raises(FewbenchError, match="unpack to"):
+    with pytest.raises(FewbenchError, check=lambda error: error.kind == "limit"):
         open_saved(path)
     monkeypatch.setenv(_memory.LIMIT, "1")
     assert open_saved(path).n_items == 2000
@@ -162,12 +162,12 @@ def test_a_packed_table_of_models_is_not_unpacked(codec, tmp_path):
 
 def test_a_user_can_raise_the_limit(tmp_path, monkeypatch):
     path = npz(tmp_path / "a.npz")
-    with pytest.raises(FewbenchError, match="unpack to"):
+    with pytest.raises(FewbenchError, check=lambda error: error.kind == "limit"):
         import_results(path)
     monkeypatch.setenv(_memory.LIMIT, "8")
     assert import_results(path).scores.n_items == ROWS
     monkeypatch.setenv(_memory.LIMIT, "much")
-    with pytest.raises(FewbenchError, match="is not a number"):
+    with pytest.raises(FewbenchError, check=lambda error: error.kind == "range"):
         import_results(path)
 
 

@@ -37,7 +37,7 @@ class TestGitLfs:
     @pytest.mark.parametrize("name", ["x.csv", "x.npz", "x.parquet", "x.jsonl"])
     def test_a_file(self, tmp_path, name):
         (tmp_path / name).write_text(POINTER)
-        with pytest.raises(FewbenchError, match=r"Git LFS pointer.*git lfs pull"):
+        with pytest.raises(FewbenchError, check=lambda error: error.kind == "format"):
             import_results(tmp_path / name, columns=LONG)
 
     def test_others(self, tmp_path):
@@ -52,7 +52,7 @@ class TestGitLfs:
             lambda: Transferability.load(tmp_path / "x.csv"),
             lambda: read_task_table(tmp_path / "x.csv", ["x"]),
         ):
-            with pytest.raises(FewbenchError, match="git lfs pull"):
+            with pytest.raises(FewbenchError, check=lambda error: error.kind == "format"):
                 use()
 
     def test_among_logs_that_are_there(self, lm_eval):
@@ -60,7 +60,7 @@ class TestGitLfs:
         other = lm_eval / "other" / "per_instance_stats.json"
         other.parent.mkdir()
         other.write_text(POINTER)
-        with pytest.raises(FewbenchError, match=r"1 file of results .*per_instance_stats.*pull"):
+        with pytest.raises(FewbenchError, match=r"1 file.*per_instance_stats"):
             import_results(lm_eval)
 
 
@@ -70,7 +70,7 @@ class TestTotals:
             path.unlink()
         (totals,) = lm_eval.rglob("results_*")
         for path in (lm_eval, totals):
-            with pytest.raises(FewbenchError, match=r"lm-eval holds totals .*--log_samples"):
+            with pytest.raises(FewbenchError, match="--log_samples"):
                 import_results(path)
 
     def test_of_one_model_among_others(self, lm_eval):
@@ -150,24 +150,24 @@ class TestMemory:
         with zipfile.ZipFile(tmp_path / "x.npz", "w") as file:
             file.writestr("scores.npy", b"\x93NUMPY\x01\x00\x76\x00" + head)
             file.writestr("models.npy", b"")
-        with pytest.raises(FewbenchError, match=r"its arrays needs about 14,901.2 GB"):
+        with pytest.raises(FewbenchError, match=r"14,901.2.*GB"):
             import_results(tmp_path / "x.npz")
 
     def test_a_large_file(self, tmp_path):
         path = tmp_path / "x.csv"
         path.write_text(TABLE)
         os.truncate(path, 20_000)
-        with pytest.raises(FewbenchError, match=r"x.csv: the table needs about"):
+        with pytest.raises(FewbenchError, match=r"x.csv"):
             import_results(path, columns=Columns("m"))
 
     def test_a_parquet_file(self, tmp_path):
         pd.DataFrame({"m": ["a"] * 10_000}).to_parquet(tmp_path / "x.parquet")
         for columns in (LONG, Columns("m")):
-            with pytest.raises(FewbenchError, match=r"a table of 10,000 rows needs about"):
+            with pytest.raises(FewbenchError, match="10,000 rows"):
                 import_results(tmp_path / "x.parquet", columns=columns)
 
     def test_few_rows_of_many_models_and_items(self):
         names = [str(at) for at in range(40)]
         table = pd.DataFrame({"m": names, "i": names, "s": np.ones(40)})
-        with pytest.raises(FewbenchError, match=r"a table of 40 models × 40 items needs about"):
+        with pytest.raises(FewbenchError, match=r"40 models.*40 items"):
             from_long(table, model="m", item="i", score="s")

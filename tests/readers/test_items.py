@@ -65,7 +65,7 @@ def test_a_file_of_items_without_ids_is_told_of_the_column(head, needs, tmp_path
 
 def test_a_long_table_with_one_column_of_another_name():
     table = pd.DataFrame({"agent": ["a"], "item": ["q"], "score": [1]})
-    with pytest.raises(ReaderError, match=r"no column 'model'.*rename the column of models to"):
+    with pytest.raises(ReaderError, match="'model'"):
         fewbench.load_scores(table)
 
 

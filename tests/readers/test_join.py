@@ -42,7 +42,7 @@ class TestSameModelInTwoFolders:
         return logs.root
 
     def test_stops_and_says_how_to_go_on(self, two):
-        with pytest.raises(ReaderError, match=r"2 of 2 items differ.*--same-model newest.*apart"):
+        with pytest.raises(ReaderError, match=r"2 of 2 items.*--same-model newest"):
             import_results(two)
 
     def test_newest(self, two):
@@ -93,7 +93,7 @@ class TestRunsOfWhichNoneIsNewer:
         logs.write("a", "t", three(logs), **{"n-shot": {"t": 0}})
         later = {"stamp": LATER, "original": 3, "n-shot": {"t": 5}}
         logs.write("a", "t", wrong(logs, 1), **later)
-        with pytest.raises(ReaderError, match="settings: shots=0, and shots=5"):
+        with pytest.raises(ReaderError, match=r"shots=0.*shots=5"):
             import_results(logs.root)
         both = import_results(logs.root, same_model="apart").scores
         assert both.model_ids == ["a@shots=0", "a"]  # the newest keeps the name
@@ -142,12 +142,12 @@ class TestKey:
         )  # told apart by position
         # This run of a part is out of order, so its positions are not believed.
         logs.write("b", "t", [rows[2], rows[0]], original=3)
-        with pytest.raises(ReaderError, match="several items of task 't' have 'law' as their 's"):
+        with pytest.raises(ReaderError, match=r"'t'.*'law'"):
             import_results(logs.root, key="subject")
 
     def test_a_field_that_it_lacks(self, logs):
         logs.write("a", "t", three(logs))
-        with pytest.raises(ReaderError, match=r"line 1: the item has no .*'id' .*'question'"):
+        with pytest.raises(ReaderError, match=r"line 1.*'id'.*'question'"):
             import_results(logs.root, key="id")
 
 
@@ -168,7 +168,7 @@ class TestMetricsFromLogLikelihoods:
 
     def test_refused_where_the_answer_is_not_known(self, logs):
         logs.write("a", "t", self.rows(logs, target="?"))
-        with pytest.raises(ReaderError, match="'acc_norm' is not logged, and cannot be computed"):
+        with pytest.raises(ReaderError, match="'acc_norm'"):
             import_results(logs.root, metric="acc_norm")
 
 
@@ -182,9 +182,7 @@ class TestTasksNamed:
         return logs.root
 
     def test_one_that_has_no_score_of_an_item(self, mixed):
-        with pytest.raises(
-            ReaderError, match=r"'words' of task 'wiki' is a list of 2.*--skip-tasks"
-        ):
+        with pytest.raises(ReaderError, match=r"'words'.*'wiki'.*2.*--skip-tasks"):
             import_results(mixed)
         reading = import_results(mixed, skip_tasks="wiki")
         assert reading.scores.tasks == ["mc_art", "mc_law"]
@@ -199,7 +197,7 @@ class TestTasksNamed:
         ]
 
     def test_none_left(self, mixed):
-        with pytest.raises(ReaderError, match=r"no task left to read.*'mc_art', 'mc_law', 'wiki'"):
+        with pytest.raises(ReaderError, match=r"'mc_art'.*'mc_law'.*'wiki'"):
             import_results(mixed, only_tasks="mmlu")
 
 
@@ -284,9 +282,7 @@ def test_other_harnesses_say_otherwise_how_they_score():
     more = replace(rows.run("one-3", "t"), harness="one")
     assert disagreements(join([*runs, more]).scores) == ()
     other = replace(runs[5], scorers={"acc": "other"})
-    with pytest.raises(
-        ReaderError, match=r"metric of task 't' .* \(exact_match: .*; other: 'two-2'"
-    ):
+    with pytest.raises(ReaderError, match=r"'t'.*exact_match.*'two-2'"):
         join([*runs[:5], other])
 
 
@@ -295,7 +291,7 @@ class TestOptionsInAnotherOrder:
         options = ["a", "bb"]
         logs.write("a", "t", [logs.choice(0, "q", options=options)])
         logs.write("b", "t", [logs.choice(0, "q", options=options[::-1], right=1)])
-        with pytest.raises(ReaderError, match="'b' on 1 item of task 't' have other options"):
+        with pytest.raises(ReaderError, match=r"'b'.*1 item.*'t'"):
             import_results(logs.root)
         reading = import_results(logs.root, accept_differences=True)
         assert reading.scores.probabilities is None
@@ -409,9 +405,7 @@ def test_copies_of_a_row_count_once_and_may_not_differ(tmp_path):
         assert reading.scores.repeats is None
         assert any(note.endswith("1 row repeated, with the same scores") for note in reading.notes)
         run = rows(("q", *place, 1), ("r", 4, "r", 0), ("q", *place, 0)).run("org/a", "t")
-        with pytest.raises(
-            ReaderError, match=r"'t/q' has two answers, with 'acc' 1 .*1\) and 0 .*3"
-        ) as caught:
+        with pytest.raises(ReaderError, match=r"'t/q'.*'acc'.*1.*1.*0.*3") as caught:
             join([run])
         assert "--trials mean" in caught.value.hint
         mean = join([run], trials="mean").scores
@@ -436,10 +430,10 @@ def test_runs_of_one_model_are_further_answers_with_trials(tmp_path):
     np.testing.assert_array_equal(scores.repeats.counts[0], 3)
     np.testing.assert_allclose(join(runs, trials="pass@2").scores.values[0], [1, 1, 2 / 3])
     assert join(runs, trials="mean", same_model="newest").scores.values[0].tolist() == [1, 1, 1]
-    with pytest.raises(ScoresError, match="pass@2 needs 2 answers to each item"):
+    with pytest.raises(ScoresError, match=r"pass@2.*2 answers"):
         join(runs[:1], trials="pass@2")
     other = [runs[0], run(2, group="run-2", variant="temperature=1")]
-    with pytest.raises(ReaderError, match="two scores on item"):
+    with pytest.raises(ReaderError, check=lambda error: error.kind == "conflict"):
         join(other, trials="mean")
 
 
@@ -463,9 +457,9 @@ def test_a_metric_renamed_between_logs_is_one_metric_if_both_names_are_named(log
         rows[0][metric] = rows[0].pop("exact_match")
         rows[0]["metrics"] = [metric]
         out = logs.write(model, "t", rows).parent
-    with pytest.raises(ReaderError, match="several choices of --metric: task 't' has"):
+    with pytest.raises(ReaderError, match=r"--metric.*'t'"):
         import_results(out)
-    with pytest.raises(ReaderError, match="no row has the metric 'match'") as caught:
+    with pytest.raises(ReaderError, match="'match'") as caught:
         import_results(out, metric="match")
     assert "--metric match,exact" in caught.value.hint
     reading = import_results(out, metric="match,exact")

@@ -38,14 +38,14 @@ def test_a_value_within_an_object_is_named_with_a_point(tmp_path):
         {"model": {"id": "a"}, "id": f"q{n}", "result": {"acc": n, "f1": 0.5}} for n in range(2)
     ]
     (tmp_path / "a.json").write_text(json.dumps(rows))
-    with pytest.raises(ScoresError, match=r"2 mistakes: .*lists or objects") as caught:
+    with pytest.raises(ScoresError, match="2 mistakes") as caught:
         import_results(tmp_path / "a.json", columns=Columns("model", "id", "result"))
     assert caught.value.parts[1].hint.endswith("name a value within it: result.acc, result.f1")
     reading = import_results(tmp_path / "a.json", columns=Columns("model.id", "id", "result.acc"))
     assert reading.scores.model_ids == ["a"]
     assert reading.scores.values.tolist() == [[0, 1]]
     assert not reading.notes
-    with pytest.raises(ScoresError, match=r"no column 'result\.em'"):
+    with pytest.raises(ScoresError, match=r"'result\.em'"):
         import_results(tmp_path / "a.json", columns=Columns("model.id", "id", "result.em"))
 
 
@@ -81,7 +81,7 @@ def test_a_file_for_each_model(tmp_path):
 
 
 def test_a_folder_without_tables(tmp_path):
-    with pytest.raises(FewbenchError, match="no file of answers in this folder"):
+    with pytest.raises(FewbenchError, check=lambda error: error.kind == "missing"):
         import_results(tmp_path, form="table", columns=NAMED)
 
 
@@ -90,9 +90,7 @@ def test_answers_of_one_model_in_several_files_are_repeated_answers(tmp_path):
     for n, path in enumerate(paths):
         path.write_text(json.dumps({"llm": "a", "id": "q", "ok": n}))
     columns = Columns("llm", "id", "ok")
-    with pytest.raises(
-        ScoresError, match=r"2 files.*1 row repeats a cell, 1 of them with a different score"
-    ):
+    with pytest.raises(ScoresError, match=r"2 files.*1 row.*1"):
         import_results(paths, columns=columns)
     scores = import_results(paths, columns=columns, trials="mean").scores
     assert scores.values.tolist() == [[0.5]]
@@ -126,10 +124,10 @@ def test_columns_from_a_table_of_their_own(tmp_path):
         assert scores.items["task"].to_dict() == {"q1": "sums", "q2": "words"}
         assert f"'kind' from {items}, by 'q'" in reading.notes
     names.write_text("subject,name,lab\n007,org/a,x\n")
-    with pytest.raises(ScoresError, match="column 'name' is empty in 1 row"):
+    with pytest.raises(ScoresError, match=r"'name'.*1 row"):
         import_results([answers, names, items], columns=columns)
     names.write_text("subject,name,lab\n7,org/a,x\n7,org/b,x\n")
-    with pytest.raises(FewbenchError, match="'subject' is not different in every row: '7'"):
+    with pytest.raises(FewbenchError, match=r"'subject'.*'7'"):
         import_results([answers, names, items], columns=columns)
 
 
@@ -142,20 +140,20 @@ def test_rows_of_a_table_are_found_by_all_columns_in_common(tmp_path):
     assert reading.scores.model_ids == ["Alpha", "Beta"]
     assert f"'name' from {names}, by 'lang', 'model_id'" in reading.notes
     answers.write_text(answers.read_text() + "en,3,q1,1\n")
-    with pytest.raises(ScoresError, match="column 'name' is empty in 1 row"):
+    with pytest.raises(ScoresError, match=r"'name'.*1 row"):
         import_results([answers, names], columns=columns)
     names.write_text(names.read_text() + "en,1,Gamma\n")
-    with pytest.raises(FewbenchError, match=r"'lang', 'model_id' are not different.*: 'en, 1'"):
+    with pytest.raises(FewbenchError, match=r"'lang'.*'model_id'.*'en, 1'"):
         import_results([answers, names], columns=columns)
 
 
 def test_a_column_of_models_that_is_not_named(tmp_path):
     (tmp_path / "t.csv").write_text("Model,id,ok\na,q,1\nb,q,0\n")
-    with pytest.raises(FewbenchError, match="column 'Model' is not named") as caught:
+    with pytest.raises(FewbenchError, match="'Model'") as caught:
         import_results(tmp_path / "t.csv", columns=NAMED)
     assert caught.value.hint.startswith("add --model Model; or --model-from file")
     (tmp_path / "t.csv").write_text("llm,id,ok\na,q,1\nb,q,0\n")
-    with pytest.raises(ScoresError, match="1 row repeats a cell") as caught:
+    with pytest.raises(ScoresError, match="1 row") as caught:
         import_results(tmp_path / "t.csv", columns=NAMED)
     assert caught.value.hint.endswith("if a column names models, add --model COLUMN")
 
@@ -178,13 +176,13 @@ def test_saved_scores_are_joined_with_each_other_and_with_tables(tmp_path):
     with pytest.raises(FewbenchError, match="does not use columns"):
         import_results(paths, columns=Columns("llm"))
     other = save_scores(from_arrays([[1.0]], models=["a"], items=["r"], tasks=["x"]), paths[1])
-    with pytest.raises(ScoresError, match=r"1 cell has one score in .*one.*'a', item 'r'"):
+    with pytest.raises(ScoresError, match=r"1 cell.*'a'.*'r'"):
         import_results([paths[0], other])
     last = save_scores(from_arrays([[0.0]], models=["a"], items=["t"]), tmp_path / "three.parquet")
     joined = import_results([paths[0], last]).scores  # no item in common
     assert joined.values[joined.is_run].tolist() == [1, 0, 0]
     again = save_scores(from_arrays([[1.0]], models=["a"], items=["t"]), tmp_path / "four.parquet")
-    with pytest.raises(ScoresError, match=r"in .*three\.parquet and a different one in .*four"):
+    with pytest.raises(ScoresError, match=r"three\.parquet"):
         import_results([paths[0], last, again])
     for change, wrong in (
         ({"tasks": ["z"]}, r"a different task of 1 item, first 'r': 'x' and 'z'"),
@@ -207,7 +205,7 @@ def test_other_attributes_of_joined_items_are_accepted_and_costs_are_means(tmp_p
         )
         for table, cost in zip(tables, (1.0, 5.0), strict=True)
     ]
-    with pytest.raises(ScoresError, match=r"a different source of 1 item.*: '1.0' and '5.0'"):
+    with pytest.raises(ScoresError, match=r"1 item.*'1.0'.*'5.0'"):
         import_results(paths)
     reading = import_results(paths, accept_differences=True)
     assert reading.scores.items.loc["q", "cost"] == 4
@@ -215,7 +213,7 @@ def test_other_attributes_of_joined_items_are_accepted_and_costs_are_means(tmp_p
     for path in paths:  # no logs, so that the cost is the user's
         table = import_results(path).scores
         save_scores(table.changed(items=table.items.drop(columns=["harness", "source"])), path)
-    with pytest.raises(ScoresError, match=r"a different cost of 1 item.*: 1\.0 and 5\.0"):
+    with pytest.raises(ScoresError, match=r"1 item.*1\.0.*5\.0"):
         import_results(paths)
 
 
@@ -254,5 +252,5 @@ def test_all_that_is_wrong_with_a_table_is_said_at_once(tmp_path):
         assert part.hint
     lines = path.with_suffix(".jsonl")
     lines.write_text('{"llm": null, "q": 1, "ok": "yes"}')
-    with pytest.raises(ScoresError, match=r"2 mistakes: .*'llm' is empty.*'yes' at row 1"):
+    with pytest.raises(ScoresError, match=r"2 mistakes.*'llm'.*'yes'.*row 1"):
         import_results(lines, columns=Columns("llm", "q", "ok"))

@@ -49,7 +49,7 @@ def test_saved_scores_keep_their_scale(tmp_path):
     percent = from_arrays([[50.0, 100.0]], models=["a"], scale=Scale(0, 100))
     path = save_scores(percent, tmp_path / "s.parquet")
     assert import_results(path, scale=Scale(0, 100)).scores.equals(percent)
-    with pytest.raises(ReaderError, match="saved with a different range"):
+    with pytest.raises(ReaderError, check=lambda error: error.kind == "scale"):
         import_results(path, scale=Scale(0, 10))
 
 
@@ -69,20 +69,20 @@ def test_options_that_do_not_apply(files, form, options, named):
 
 
 def test_several_paths_of_different_kinds(files):
-    with pytest.raises(ReaderError, match=r"t\.csv.* not a log of a harness"):
+    with pytest.raises(ReaderError, match=r"t\.csv"):
         import_results([files["lm-eval"], files["table"]])
-    with pytest.raises(ReaderError, match="no file was named"):
+    with pytest.raises(ReaderError, check=lambda error: error.kind == "too-few"):
         import_results([])
 
 
 def test_a_folder_without_results(tmp_path):
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(ReaderError, match=r"no result files of a known kind.*'notes\.txt'"):
+    with pytest.raises(ReaderError, match=r"'notes\.txt'"):
         import_results(tmp_path)
 
 
 def test_unknown_form_and_path(tmp_path):
-    with pytest.raises(ReaderError, match="unknown form 'excel'"):
+    with pytest.raises(ReaderError, match="'excel'"):
         import_results(tmp_path, form="excel")
-    with pytest.raises(ReaderError, match="no such file"):
+    with pytest.raises(ReaderError, check=lambda error: error.kind == "missing-file"):
         import_results(tmp_path / "absent.csv")

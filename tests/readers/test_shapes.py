@@ -180,14 +180,14 @@ def test_answers_are_compared_by_a_stated_rule(tmp_path):
         values = import_results(path, columns=columns, missing=missing).scores.values[0]
         assert np.array_equal(values, expected, equal_nan=True)
     path.write_text("id,said,gold\n1,7,\n2,8,8\n")
-    with pytest.raises(FewbenchError, match="'gold' is empty in 1 row, first at row 1"):
+    with pytest.raises(FewbenchError, match=r"'gold'.*1 row.*row 1"):
         import_results(path, columns=exact)
 
 
 def test_texts_that_look_like_answers_are_no_scores(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("id,said,target,correct\n1,True,True,True\n2,False,True,False\n")
-    with pytest.raises(FewbenchError, match="look like answers") as caught:
+    with pytest.raises(FewbenchError, check=lambda error: error.kind == "format") as caught:
         import_results(path, columns=Columns(None, "id", "said"))
     assert "--target target" in caught.value.hint
     stated = {"right": ["True", "true"], "wrong": ["False", "false"]}

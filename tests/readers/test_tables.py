@@ -255,7 +255,7 @@ class TestCellsThatAreNoNumbers:
             with pytest.raises(ScoresError, match=says):
                 import_results(tmp_path / "t.csv", columns=LONG, **texts)
         np.savez(tmp_path / "t.npz", scores=VALUES, models=MODELS)
-        with pytest.raises(ReaderError, match="does not use --missing"):
+        with pytest.raises(ReaderError, match="--missing"):
             import_results(tmp_path / "t.npz", missing=["n/a"])
 
     @pytest.mark.parametrize("score", ["0x1", "1_0", "\u0661"])
@@ -297,7 +297,7 @@ class TestNothingNamedIsDropped:
 
     def test_a_hint_lists_only_columns_of_the_file(self, tmp_path):
         path = write(long_table().drop(columns="llm"), tmp_path / "t.csv")
-        with pytest.raises(ScoresError, match=r"t\.csv: .*no column 'id'") as error:
+        with pytest.raises(ScoresError, match=r"t\.csv.*'id'") as error:
             read_table(path, Columns(item="id", score="ok", only_model="mine"))
         assert error.value.hint == "its columns are 'question', 'ok'"
 

@@ -148,7 +148,7 @@ def test_difficulty_foretells_the_error_and_a_ratio_mends_it(matrix, results):
 def test_all_eigenvectors_are_refused(matrix):
     from fewbench.errors import MethodError
 
-    with pytest.raises(MethodError, match="57 eigenvectors of 57 tasks"):
+    with pytest.raises(MethodError, match=r"57 eigenvectors.*57 tasks"):
         read_chooser("bento-le(components=57)").order(matrix, 3, 0)
 
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture
 def fork():
-    """Start work in a child, which ends by itself after a minute; return its process id.
+    """Start work in a child, which ends by itself after ten minutes; return its process id.
 
     Children share tqdm's lock with this process and each other: one that is killed as it draws a
     bar would keep it for ever, and whoever draws the next bar would wait. So each has its own.
@@ -27,7 +27,7 @@ def fork():
         if child := os.fork():
             return child
         tqdm.set_lock(threading.RLock())
-        signal.alarm(60)
+        signal.alarm(600)
         code = 1
         try:
             work()

@@ -73,12 +73,12 @@ def test_lm_eval_without_positions():
     with pytest.raises(FewbenchError, match="doc_id") as error:
         export_items(PLAIN, ["a"], "lm-eval")
     assert error.value.hint
-    with pytest.raises(FewbenchError, match="not known of 1 items: 'c'"):
+    with pytest.raises(FewbenchError, match=r"1 items.*'c'"):
         export_items(with_column(doc_id=[9, 3, None, 7, 1]), ["a", "c"], "lm-eval")
 
 
 def test_unknown_harness_and_item():
-    with pytest.raises(FewbenchError, match="unknown harness 'x'") as error:
+    with pytest.raises(FewbenchError, match="'x'") as error:
         export_items(PLAIN, ["a"], "x")
     assert all(name in error.value.hint for name in EXPORTS)
     with pytest.raises(ScoresError, match="'z'"):

@@ -112,7 +112,7 @@ def test_a_model_that_fails_on_everything_ends_the_run_and_no_item_is_skipped(
     said = [str(warning.message) for warning in caught]
     assert any("no estimate of answer: answer failed on" in text for text in said) == from_the_start
     if from_the_start:
-        with pytest.raises(KeyError, match="no estimate of 'answer': no target has answers"):
+        with pytest.raises(KeyError, match="'answer'"):
             found.estimates["answer"]
     assert found.is_failed
     assert "items in a row, first: OSError: no server" in found.stopped
@@ -256,7 +256,7 @@ def test_limits_that_only_a_run_keeps(monkeypatch):
 def test_a_limit_on_what_a_function_cannot_report_is_refused(tmp_path):
     asked = []
     for stop in (Stop(cost=5), Stop(items=20, cost=5), Stop(tokens=9), Stop(items=20, tokens=9)):
-        with pytest.raises(fewbench.errors.RunError, match=r"limit on \w+ cannot be kept"):
+        with pytest.raises(fewbench.errors.RunError, check=lambda error: error.kind == "missing"):
             fewbench.run(SOURCES, "random", score=asked.append, stop=stop, folder=tmp_path / "run")
     assert not asked
     assert not (tmp_path / "run").exists()
@@ -286,7 +286,7 @@ def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):
         assert other not in run.next("target")
     path = tmp_path / ANSWERS
     path.write_text(path.read_text() + "broken\n")
-    with pytest.raises(fewbench.FewbenchError, match=r"answers\.jsonl: line 5 is damaged"):
+    with pytest.raises(fewbench.FewbenchError, match=r"answers\.jsonl.*line 5"):
         Run.open(SOURCES, "random", Stop(items=9), tmp_path)
     assert Journal(tmp_path).repair() == [5]
     with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:

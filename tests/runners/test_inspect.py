@@ -153,7 +153,7 @@ class TestWhatRuns:
         both = [f"{QUIZ}@quiz", f"{QUIZ}@more"]
         table = sources(tmp_path / "sources", both)
         models = "scripted/good-16,scripted/bad-2"
-        with pytest.raises(RunError, match=r"Inspect would run 'quiz', .* also items of 'more'"):
+        with pytest.raises(RunError, match=r"'quiz'.*'more'"):
             run(table, tmp_path / "run", model=models, stop=12)
         assert not (tmp_path / "run").exists()
         asked_before = len(asked())
@@ -164,7 +164,7 @@ class TestWhatRuns:
         assert {(log.eval.task, log.eval.model, log.status) for log in logs} == {
             (task, model, "success") for task in ("quiz", "more") for model in models.split(",")
         }
-        with pytest.raises(RunError, match="1 target names for 2 models"):
+        with pytest.raises(RunError, match=r"1 target.*2 models"):
             run(table, tmp_path / "other", both[1], model=models, targets=["new"])
         # A task that fails does not leave the other one waiting for its samples.
         chosen = Evaluation(table, "random", 12, ["new"]).ask()["new"]
@@ -186,9 +186,7 @@ class TestWhatRuns:
         from inspect_ai.scorer import value_to_float
 
         epochs = ("-M", "unsteady=true", "--epochs", "3", "--epochs-reducer")
-        with pytest.raises(
-            RunError, match=r"epochs of task 'quiz': 3 \(at_least_2\) in the answers, 1 in the so"
-        ):
+        with pytest.raises(RunError, match=r"'quiz'.*3.*at_least_2.*1"):
             run(scores, tmp_path / "run", *epochs, "at_least_2")
         for reducer in ("at_least_2", "mean"):
             folder = tmp_path / reducer
@@ -220,7 +218,7 @@ class TestWhatRuns:
 
         folder, how = tmp_path / "run", {"method": "random", "accept_differences": True}
         for stop in (Stop(cost=1), Stop(cost=1, items=20)):
-            with pytest.raises(RunError, match="no cost is reported") as refused:
+            with pytest.raises(RunError, check=lambda error: error.kind == "missing") as refused:
                 run(scores, folder, "--epochs", "3", stop=stop, **how)
             assert "--model-cost-config" in refused.value.hint
             assert not folder.exists()
@@ -228,7 +226,7 @@ class TestWhatRuns:
         prices = ModelCost(input=1e5, output=0, input_cache_write=0, input_cache_read=0)
         set_model_info("scripted/new-9", ModelInfo(cost=prices))  # 1 for each answer
         try:
-            with pytest.raises(RunError, match="no cost is reported"):
+            with pytest.raises(RunError, check=lambda error: error.kind == "missing"):
                 run(scores, folder, model="scripted/new-9,scripted/b-9", stop=Stop(cost=20), **how)
             assert not asked()
             words = ("--epochs", "3", "--max-samples", "6")
@@ -390,7 +388,7 @@ class TestChecksBeforeAnythingIsSpent:
             evaluation.tell_table(fewbench.import_results(tmp_path / "n", like=scores).scores)
         monkeypatch.delenv("NUMERIC")
         run(scores, tmp_path / "plain")  # numeric=False is what the scorer does anyway
-        with pytest.raises(ReaderError, match=r"metric of task 'quiz' differs between models"):
+        with pytest.raises(ReaderError, match="'quiz'"):
             fewbench.import_results([tmp_path / "n", tmp_path / "plain" / "logs"])
 
     def test_scores_of_a_plain_table_are_matched_by_id(self, scores, tmp_path):
@@ -422,10 +420,10 @@ def test_which_sample_is_which_item(scores):
         "1 sample of task 'quiz' with images or other media are compared with the sources by id "
         "only"
     ]
-    with pytest.raises(RunError, match=r"1 sample changed: 'b'; 1 sample missing: 'c' \(of 3\)"):
+    with pytest.raises(RunError, match=r"1 sample.*'b'.*1 sample.*'c'.*3"):
         match_samples(table, ["quiz"], [sample("new"), sample("b", "And it?")])
     assert [tasks_in(table, name) for name in ("quiz", "own/quiz", "any")] == [("quiz",)] * 3
-    with pytest.raises(RunError, match="two samples have the id '1'"):
+    with pytest.raises(RunError, match="the id '1'"):
         with_ids([sample(1), sample("1")])
 
 
@@ -495,7 +493,7 @@ class TestFaults:
         again = run(scores, tmp_path / "run", method="random")
         assert len(asked()) == 8
         assert len(logs_of(tmp_path / "run")) == 1  # a log without samples is of no use
-        with pytest.raises(RunError, match="model is scripted/other-3, was scripted/new-9"):
+        with pytest.raises(RunError, match=r"other-3,.*new-9"):
             run(scores, tmp_path / "run", method="random", model="scripted/other-3", targets=[name])
         assert again.estimates[name].score == first.estimates[name].score
         assert run(scores, tmp_path / "run", method="random").targets[name].items_run == 8
@@ -525,20 +523,26 @@ class TestFaults:
         """Nothing recorded is asked again or lost, and the estimate is that of a run in peace."""
         left = kills = int(os.environ.get("FEWBENCH_KILLS", "3"))
         monkeypatch.setenv("SLOW", ".03")
-        started = time.monotonic()
         peace = estimate_of(scores, tmp_path / "peace")
-        longest = time.monotonic() - started
         rng = random.Random(1)
         while left:
             folder, kept, out = tmp_path / f"run{left}", {}, tmp_path / f"estimate{left}"
             while not out.exists():
                 before = len(asked())
                 pid = fork(partial(write_estimate, scores, folder, out))
+                ended, status = 0, 0
                 if left:
-                    time.sleep(rng.uniform(0.1, 0.9) * longest)
-                    os.kill(pid, signal.SIGINT if left == kills - 1 else signal.SIGKILL)
+                    end = signal.SIGINT if left == kills - 1 else signal.SIGKILL
+                    # By what was asked: after some time it may not have begun, or have ended.
+                    more = rng.randrange(end == signal.SIGINT, max(2, 12 - len(kept)))
+                    while not ended and len(asked()) < before + more:
+                        time.sleep(0.002)
+                        ended, status = os.waitpid(pid, os.WNOHANG)
+                    if not ended:
+                        os.kill(pid, end)
                     left -= 1
-                _, status = os.waitpid(pid, 0)
+                if not ended:
+                    _, status = os.waitpid(pid, 0)
                 assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
                 assert not {question_of(scores, item) for item in kept} & set(asked()[before:])
                 assert not {item for item in kept if told(folder).get(item) != kept[item]}
@@ -641,7 +645,7 @@ class TestWithoutSources:
         assert said in found.notes
         assert set(told(tmp_path / "parts").values()) <= {0.5, 1.0}
         (tmp_path / "parts" / "answers.jsonl").write_text("")
-        with pytest.raises(RunError, match=r"scores task 'quiz' by 'parts.right', not 'parts.bri"):
+        with pytest.raises(RunError, match=r"'quiz'.*'parts.right'"):
             run(None, tmp_path / "parts", "-T", "scored=parts", metric="parts.brief")
         tasks = estimated([quiz.quiz(), quiz.more()], None, stop=12, folder=tmp_path / "own")
         options = {"model": "scripted/a-9", "log_dir": str(tmp_path / "logs"), "display": "none"}
@@ -666,7 +670,7 @@ class TestWithoutSources:
         with pytest.raises(RunError, match="dataset is empty"):
             run(None, tmp_path / "empty", "-T", "n=0")
         run(scores, tmp_path / "sources")
-        with pytest.raises(RunError, match="the evaluation there has scores of source models"):
+        with pytest.raises(RunError, check=lambda error: error.kind == "changed"):
             run(None, tmp_path / "sources")
         assert len(asked()) == asked_before + 8
 
@@ -765,7 +769,7 @@ class TestOwnTask:
 
         options = {"model": "scripted/new-9", "log_dir": str(tmp_path / "logs"), "display": "none"}
         task = own()
-        with pytest.raises(RunError, match="not evaluated"):
+        with pytest.raises(RunError, check=lambda error: error.kind == "unanswered"):
             result(task)
         (log,) = inspect_ai.eval(task, **options)
         assert (log.status, len(log.samples)) == ("success", 8)
@@ -774,7 +778,7 @@ class TestOwnTask:
         before = len(asked())
         inspect_ai.eval(own(), **options)  # the folder has all answers
         assert len(asked()) == before
-        with pytest.raises(RunError, match="not a task made by estimated"):
+        with pytest.raises(RunError, check=lambda error: error.kind == "unsupported"):
             result(quiz.quiz())
 
     def test_a_retry_tells_reused_samples_again(self, scores, tmp_path, quiz, asked, monkeypatch):
@@ -826,5 +830,5 @@ def test_a_run_without_sources_becomes_one_with_its_settings(scores, tmp_path, a
     ran = table.items.index[~np.isnan(table.values[0])]
     keys, known = (one.items["key_hashes"].loc[ran].tolist() for one in (table, scores))
     assert keys == known
-    with pytest.raises(RunError, match=r"temperature of task 'quiz': 0.5 in the answers, not"):
+    with pytest.raises(RunError, match=r"'quiz'.*0.5"):
         run(table, tmp_path / "second", "--temperature", "0.5", method="random", targets=["next"])

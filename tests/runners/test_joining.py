@@ -98,7 +98,7 @@ def test_items_of_another_folder(go, tmp_path, way, scores):
     assert go(way, scores, "ckpt-2", tmp_path / "two", items_of=tmp_path / "one") == 0
     with pytest.raises(RunError, match="nowhere: no evaluation here"):
         go(way, scores, "ckpt-4", tmp_path / "four", items_of="nowhere")
-    with pytest.raises(EvaluationError, match="one was run with seed 0, not 1"):
+    with pytest.raises(EvaluationError, match=r"seed 0.*1"):
         go(way, scores, "ckpt-4", tmp_path / "four", seed=1, items_of=tmp_path / "one")
     assert not (tmp_path / "four" / "evaluation.json").exists()
 
@@ -159,7 +159,7 @@ def test_settings_that_differ_between_targets_are_refused(tmp_path):
 
     run("a", 5)
     assert list(run("b", 5).targets) == ["b"]
-    with pytest.raises(RunError, match="b ran differently: num_fewshot is 0, was 5"):
+    with pytest.raises(RunError, match=r"num_fewshot.*0,.*5"):
         run("c", 0)
     assert list(run("a", 5, targets=["a"]).targets) == ["a"]
     run("d", 0, accept_changes=True)
@@ -196,13 +196,13 @@ def test_a_target_without_a_name_has_that_of_its_model(tmp_path, monkeypatch):
     for targets in (["mine"], None):
         assert list(ran(targets).targets) == ["mine"]
     ran(["other"])  # Without a name, an old result could be taken for that of a new checkpoint.
-    with pytest.raises(RunError, match=r"has the targets 'mine', 'other'.*with -t"):
+    with pytest.raises(RunError, match=r"'mine'.*'other'"):
         ran(None)
 
 
 def test_a_name_of_a_source_model_is_refused_with_what_to_do(tmp_path):
     name = str(TABLE.model_ids[3])
-    with pytest.raises(EvaluationError, match="is a source model already") as error:
+    with pytest.raises(EvaluationError, check=lambda error: error.kind == "taken") as error:
         fewbench.run(SOURCES, "random", 5, {name: RIGHT["ckpt-1"].get})
     assert "-t NAME" in str(error.value)
 

@@ -208,7 +208,7 @@ def test_moved_documents_are_found_by_their_hash(scores, every, tasks, tmp_path)
     stopping = Failing(after=20, error=KeyboardInterrupt)
     run(scores, tasks, 12, "random", stopping, batch=4, folder=tmp_path / "stopped")
     made.write_tasks(tasks, N_ITEMS)  # back again, amid the run
-    with pytest.raises(RunError, match="now has another document than when this run began"):
+    with pytest.raises(RunError, check=lambda error: error.kind == "changed"):
         run(scores, tasks, 12, "random", batch=4, folder=tmp_path / "stopped")
 
 
@@ -554,7 +554,7 @@ def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, 
     ids = [item.replace("made_order/", "made_choice/") for item in scores.item_ids]
     items = scores.items.set_axis(ids)
     grouped = replace(scores, items=items.replace({"task": {"made_order": "made_choice"}}))
-    with pytest.raises(RunError, match="'made_choice' is a group of lm-eval, which runs in full"):
+    with pytest.raises(RunError, match="'made_choice'"):
         run(grouped, zoo)
     # Neither in --include_path nor among lm-eval's own, which take seconds to list.
     from lm_eval.tasks import TaskManager
@@ -566,10 +566,10 @@ def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, 
     unknown = replace(
         scores, items=items.set_axis(ids).replace({"task": {"made_order": "nowhere"}})
     )
-    with pytest.raises(RunError, match="lm-eval has no task 'nowhere'"):
+    with pytest.raises(RunError, match="'nowhere'"):
         run(unknown, zoo)
     elsewhere = replace(scores, items=scores.items.assign(harness="helm", key_field="doc_id"))
-    with pytest.raises(Exception, match="positions and ids of 'helm', not of lm-eval"):
+    with pytest.raises(Exception, match="'helm'"):
         run(elsewhere, zoo)
 
 
@@ -579,7 +579,7 @@ def test_a_table_that_says_nothing_of_prompts_and_filters(zoo, scores, tmp_path)
     bare = scores.take(items=of_task)
     bare = replace(bare, items=bare.items[["task"]])
     model, folder = made.scripted(NEW), tmp_path / "run"
-    with pytest.raises(RunError, match=r"task 'made_sums' has several filters, 'strict-match', "):
+    with pytest.raises(RunError, match=r"'made_sums'.*'strict-match'"):
         run(bare, zoo, 5, "random", model=model, folder=folder)
     assert not model.asked
     assert not folder.exists()
@@ -650,13 +650,13 @@ def test_another_model_of_the_same_name_gets_no_old_answers(zoo, scores, tmp_pat
 
     assert score(1, cached=True) == score(1, cached=True) == score(1, cached=False)
     assert score(0, cached=True) == score(0, cached=False) < score(1, cached=True)
-    with pytest.raises(RunError, match="--use_cache is not accepted: the weights of 'new' cannot"):
+    with pytest.raises(RunError, match=r"--use_cache.*'new'"):
         run(scores, zoo, more=("--use_cache", str(tmp_path / "answers")))
     score(1, cached=False, folder=tmp_path / "run")
     with pytest.raises(RunError, match="new ran differently: it has other weights"):
         score(0, cached=False, folder=tmp_path / "run")
     run(scores, zoo, folder=tmp_path / "unseen")
-    with pytest.warns(EstimateWarning, match="nothing was run: 12 answers came from an earlier"):
+    with pytest.warns(EstimateWarning, match="12 answers"):
         run(scores, zoo, folder=tmp_path / "unseen")
 
 
@@ -786,7 +786,7 @@ def test_ctrl_c_ends_a_run_with_the_estimate_so_far(zoo, scores, tmp_path):
 def test_without_lm_eval_or_with_an_old_one_the_error_says_what_to_install(monkeypatch):
     with monkeypatch.context() as older:
         older.delattr("lm_eval.tasks.TaskManager.load")
-        with pytest.raises(MissingExtraError, match=r"older than 0\.4\.12"):
+        with pytest.raises(MissingExtraError, check=lambda error: error.kind == "missing-extra"):
             LmEvalRunner(["--model", "dummy"])
     monkeypatch.setattr("fewbench.runners.lm_eval.setup.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"fewbench\[lm-eval\]"):
@@ -804,7 +804,7 @@ def test_logged_answers_are_not_asked_again(zoo, scores, tmp_path):
     result, model = run(scores, zoo, 10, folder=tmp_path / "run")
     assert result.targets["new"].items_run == 10
     assert not model.asked
-    with pytest.raises(RunError, match="ran differently: num_fewshot is 1, was not set"):
+    with pytest.raises(RunError, match=r"num_fewshot.*1,"):
         run(scores, zoo, 10, folder=tmp_path / "run", more=["--num_fewshot", "1"])
 
 

@@ -207,7 +207,7 @@ def test_full_logs_can_be_told_and_those_of_another_task_not(zoo, tasks):
     path.write_text(path.read_text().replace("target: gold", 'target: "{{(gold + 1) % 3}}"'))
     other = Evaluation(benchmark(tasks, "made_choice"), budget=8, targets=[NEW])
     other.ask()
-    with pytest.raises(AnswersError, match="items of task 'made_order' have another right answer"):
+    with pytest.raises(AnswersError, match="'made_order'"):
         other.tell_table(logs, NEW)
 
 
@@ -229,7 +229,7 @@ def test_runs_become_the_source_models_of_the_next(zoo, tasks, tmp_path):
     assert results["evenly"]["acc,none"] == pytest.approx(sum(own) / 2)
     path = tasks / "tasks" / "made_words.yaml"
     path.write_text(path.read_text().replace("Question: ", "Q: "))
-    with pytest.raises(RunError, match="of task 'made_words' has other prompts"):
+    with pytest.raises(RunError, match="'made_words'"):
         run_lm_eval(scores, "auto", 30, arguments(tasks)[:2], models=models)
 
 
@@ -243,9 +243,9 @@ def test_from_the_command_line_with_the_dummy_model(zoo, tmp_path, capsys):
     app([*begin, *given], standalone_mode=False)  # nothing is left to run
     assert json.loads(capsys.readouterr().out)["targets"] == first["targets"]
     other = ["--model_args", "pretrained=org/other"]
-    with pytest.raises(RunError, match=r"model_args is .*, was not set"):
+    with pytest.raises(RunError, match="model_args"):
         app([*begin[:-1], "-t", "dummy", "--", *given, *other], standalone_mode=False)
-    with pytest.raises(RunError, match="2 targets, but the arguments of lm-eval name one model"):
+    with pytest.raises(RunError, match="2 targets"):
         app([*begin[:-1], "-t", "a", "-t", "b", "--", *given], standalone_mode=False)
     app([*begin, *given[:-1], "made_choice"], standalone_mode=False)
     (told,) = json.loads(capsys.readouterr().out)["targets"]["dummy"]["estimate"]["warnings"]
@@ -312,13 +312,13 @@ def test_limits_and_tasks_beside_scores_are_refused(zoo, tmp_path):
 def test_scores_that_do_not_name_their_filter_are_refused_before_the_model_answers():
     scores = from_arrays([[1.0]], models=["a"], items=["sums/1"], tasks=["sums"])
     task = SimpleNamespace(metrics=["exact_match"], filters=["strict", "loose"], ids=["sums/1"])
-    with pytest.raises(RunError, match="has several filters, 'strict', 'loose'") as caught:
+    with pytest.raises(RunError, match=r"'strict'.*'loose'") as caught:
         SourceDocuments(scores).check_metrics({"sums": task})
     assert "--filter strict" in caught.value.hint
     named = scores.changed(items=scores.items.assign(filter="strict"))
     SourceDocuments(named).check_metrics({"sums": task})
     bare = from_arrays([[1.0]], models=["a"], items=["1"], tasks=["sums"])
-    with pytest.raises(RunError, match="not in lm-eval's tasks") as caught:
+    with pytest.raises(RunError, check=lambda error: error.kind == "unknown") as caught:
         SourceDocuments(bare).find(["1"], {"sums": task}, is_keyed=True)
     assert caught.value.hint.startswith("name items TASK/ID when you import the scores")
 
@@ -328,26 +328,24 @@ def test_a_task_without_documents_or_with_another_kind_of_score_is_refused(tasks
     text = path.read_text()
     (tasks / "data" / "made_words.jsonl").write_text("")
     path.write_text(text.replace("aggregation: mean", "aggregation: perplexity"))
-    with pytest.raises(RunError, match="'exact_match' of task 'made_sums' is not the mean of its"):
+    with pytest.raises(RunError, match=r"'exact_match'.*'made_sums'"):
         benchmark(tasks, "made_sums")
     worse = text.replace("better: true", "better: false")
     path.write_text(worse)
-    with pytest.raises(
-        RunError, match="of metric 'exact_match' of task 'made_sums', lower is"
-    ) as e:
+    with pytest.raises(RunError, match=r"'exact_match'.*'made_sums'") as e:
         benchmark(tasks, "made_sums")
     assert e.value.hint.startswith("leave the task out; or import logs of source models")
     choice = tasks / "tasks" / "made_order.yaml"
     own = "metric_list:\n  - {metric: acc, higher_is_better: false}\n  - {metric: acc_norm}\n"
     choice.write_text(choice.read_text() + own)
-    with pytest.raises(RunError, match="of metric 'acc' of task 'made_order', lower is") as e:
+    with pytest.raises(RunError, match=r"'acc'.*'made_order'") as e:
         benchmark(tasks, "made_order")
     assert e.value.hint == "name another with --metric, such as acc_norm"
     assert set(benchmark(tasks, "made_order", metric="acc_norm").items["metric"]) == {"acc_norm"}
     path.write_text(text.replace("test_split: test\n", ""))
-    with pytest.raises(RunError, match=r"cannot load 'made_sums': .* must have valid or test docs"):
+    with pytest.raises(RunError, match="'made_sums'"):
         benchmark(tasks, "made_sums")
-    with pytest.raises(RunError, match="'made_words', 'made_order': a task has no documents"):
+    with pytest.raises(RunError, match=r"'made_words'.*'made_order'"):
         benchmark(tasks, "made_words", "made_order")
 
 
@@ -355,7 +353,7 @@ def test_a_group_that_changed_between_two_runs_is_refused_and_named(tasks, tmp_p
     run(tasks, "made_choice", 6, folder=tmp_path / "run")
     path = tasks / "tasks" / "_made_choice.yaml"
     path.write_text(path.read_text().replace("made_words", "made_more"))
-    with pytest.raises(RunError, match="the evaluation there also has the tasks 'made_words'"):
+    with pytest.raises(RunError, match="'made_words'"):
         run(tasks, "made_choice", 6, folder=tmp_path / "run")
 
 
@@ -408,7 +406,7 @@ def test_another_metric_and_filter_are_read_from_the_logs_that_the_run_keeps(zoo
     before = (tmp_path / "run" / "answers.jsonl").read_bytes()
     found = import_results(zoo / "logs", metric="acc_norm,exact_match", filter="flexible-extract")
     truth = dict(zip(found.scores.item_ids, found.scores.values[0], strict=True))
-    with pytest.raises(EvaluationError, match=r"no answers of 'new' with the filter 'stric'"):
+    with pytest.raises(EvaluationError, match=r"'new'.*'stric'"):
         evaluation.rescored(Scoring(filter="stric"))
     asked = Scoring(metric="acc_norm,exact_match", filter="flexible-extract,none")
     for scoring in (asked, Scoring(metric="acc_norm")):  # the filter is that of the run

@@ -110,7 +110,7 @@ def measure(name, folder, seconds=0.0):
     """Return answers paid, items paid, answers recorded, seconds, and what came of the run."""
     program = folder / "program.py"
     program.write_text(PROGRAM.format(seconds=seconds) + PROGRAMS[name][0])
-    timeout = max(1.0, 20 * seconds) if name == "hangs" else None
+    timeout = max(3.0, 20 * seconds) if name == "hangs" else None
     runner = CommandRunner([sys.executable, "-S", str(program)], timeout=timeout)
     started = time.monotonic()
     try:
@@ -135,7 +135,7 @@ def test_what_a_program_was_paid_for_is_recorded(name, tmp_path, monkeypatch):
     assert recorded == wanted
     assert paid <= recorded + more
     assert found.is_failed == (recorded < N)
-    assert took < 15
+    assert took < 45  # the program that hangs sleeps for 60
 
 
 LEAKS = {

@@ -26,12 +26,12 @@ def test_a_rerun_of_a_function_warns_and_another_function_is_refused(tmp_path):
         return fewbench.run(SOURCES, "random", 10, score=score, folder=tmp_path / "r", **how)
 
     assert not run(scored).reused
-    with pytest.warns(EstimateWarning, match="nothing was run: 10 answers came from an earlier"):
+    with pytest.warns(EstimateWarning, match="10 answers"):
         again = run(scored)
     assert "warning: nothing was run: 10 answers" in str(again)
     assert "The run took" not in str(again)
     assert "nothing was run" in again.to_frame().loc["scored", "warnings"]
-    with pytest.raises(RunError, match="scored ran differently: it has other code"):
+    with pytest.raises(RunError, match=r"scored .* other code"):
         run(lambda item: 0.0, targets=["scored"])
     accepted = run(lambda item: 0.0, targets=["scored"], accept_changes=True)
     assert "it has other code; accepted as the same" in accepted.notes[0]
@@ -49,7 +49,7 @@ def test_a_function_is_known_by_its_code_and_the_weights_that_it_uses(tmp_path):
     assert of_function(functools.partial(same, 1)) != of_function(functools.partial(same, 2))
     how = {"folder": tmp_path / "r", "targets": ["step"]}
     fewbench.run(SOURCES, "random", 10, score=same, **how)
-    with pytest.raises(RunError, match="step ran differently: it has other weights"):
+    with pytest.raises(RunError, match=r"step .* other weights"):
         fewbench.run(SOURCES, "random", 10, score=other, **how)
     found = fewbench.run(SOURCES, "random", 10, score=other, folder=how["folder"], targets=["next"])
     assert found.targets["next"].items_run == 10

@@ -32,7 +32,7 @@ def test_other_answers_and_other_benchmarks_are_refused_before_anything_is_writt
     ran(tmp_path / "one", "step-1", 0)
     before = (tmp_path / "one" / "answers.jsonl").read_bytes()
     ran(tmp_path / "two", "step-1", 3)
-    with pytest.raises(RunError, match=r"'step-1' has other answers"):
+    with pytest.raises(RunError, match="'step-1'"):
         unite_runs(tmp_path / "one", [tmp_path / "two"])
     ran(tmp_path / "seed", "step-2", 1, seed=5)
     with pytest.raises(RunError, match=r"seed 5, not 0"):
@@ -46,7 +46,7 @@ def test_a_run_that_is_refused_takes_no_items_in(tmp_path):
     right = dict(zip(items, WHOLE.values[0], strict=True))
     run(first, budget=20, score=right.get, targets=["m/x"], folder=tmp_path / "run")
     files = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
-    with pytest.raises(RunError, match="would share a folder of logs"):
+    with pytest.raises(RunError, check=lambda error: error.kind == "taken"):
         run(WHOLE.benchmark, budget=20, score=right.get, targets=["m:x"], folder=tmp_path / "run")
     now = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
     assert {path: now[path] for path in files} == files

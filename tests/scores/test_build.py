@@ -130,11 +130,11 @@ def test_from_long_says_which_cell_is_there_twice():
     with pytest.raises(ScoresError, match=says):
         from_long(twice, **NAMES)
     other = twice.assign(ok=[*twice["ok"].iloc[:-1], 1 - twice["ok"].iloc[-1]])
-    with pytest.raises(ScoresError, match="1 row repeats a cell, 1 of them with a different score"):
+    with pytest.raises(ScoresError, match=r"1 row.*1"):
         from_long(other, **NAMES)
-    with pytest.raises(ScoresError, match="no rows"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "too-few"):
         from_long(LONG.iloc[:0], **NAMES)
-    with pytest.raises(ScoresError, match="two columns named 'ok'"):
+    with pytest.raises(ScoresError, match="'ok'"):
         from_long(LONG.rename(columns={"hard": "ok"}), **NAMES)
 
 
@@ -197,20 +197,20 @@ def test_float16_probabilities_of_many_options_sum_to_one_closely_enough():
 
 @pytest.mark.parametrize("bounds", [(1, 1), (1, 0), (0, np.inf), (np.nan, 1)])
 def test_a_scale_needs_two_bounds_in_order(bounds):
-    with pytest.raises(ScoresError, match="two finite numbers in order"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "range"):
         Scale(*bounds)
 
 
 def test_from_wide_names_columns_of_texts():
     table = pd.DataFrame({"role": ["source", "target"], "q1": [1, 0]}, index=["a", "b"])
-    with pytest.raises(ScoresError, match=r"texts and no score in 'role'.*--models FILE"):
+    with pytest.raises(ScoresError, match=r"'role'.*--models FILE"):
         from_wide(table)
 
 
 def test_a_transposed_table_is_told_to_move_the_items_columns():
     """The message names columns as they stand in the file."""
     table = pd.DataFrame({"subject": ["web", "code"], "a": [1, 0], "b": [0, 1]}, index=["q", "r"])
-    with pytest.raises(ScoresError, match="texts and no score in 'subject'") as caught:
+    with pytest.raises(ScoresError, match="'subject'") as caught:
         from_wide(table, transposed=True)
     assert "to a file of their own (--items FILE)" in caught.value.hint
     scores = from_wide(table.drop(columns="subject"), transposed=True)
@@ -219,6 +219,6 @@ def test_a_transposed_table_is_told_to_move_the_items_columns():
 
 
 def test_percentages_in_one_column_are_not_told_to_rescale_all():
-    with pytest.raises(ScoresError, match="outside the range") as caught:
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "range") as caught:
         from_arrays([[1, 0], [100, 0]], models=["a", "b"], items=["q", "r"])
     assert "if only some models do, rescale" in caught.value.hint

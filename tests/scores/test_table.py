@@ -27,9 +27,9 @@ def small(**more):
 
 @pytest.mark.parametrize("unknown", [["nope"], ["p", 1], [None], ["p", "\ud800"]])
 def test_unknown_labels_are_named(unknown):
-    with pytest.raises(ScoresError, match="item is not in the scores"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "unknown"):
         small().positions(unknown)
-    with pytest.raises(ScoresError, match="model is not in the scores"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "unknown"):
         small().model_positions(["nope"])
 
 
@@ -83,9 +83,9 @@ def test_take_keeps_labels_attributes_and_probabilities():
 
 
 def test_take_names_what_would_be_empty():
-    with pytest.raises(ScoresError, match="model without any answer: 'b'"):
+    with pytest.raises(ScoresError, match="'b'"):
         small().take(items=[2])
-    with pytest.raises(ScoresError, match="model id appears more than once"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "repeated"):
         small().take(models=[0, 0])
 
 
@@ -168,15 +168,15 @@ def test_the_fingerprint_changes_with_everything_and_with_nothing_else():
 
 def test_what_the_table_needs():
     base = small()
-    with pytest.raises(ScoresError, match="no column 'task'"):
+    with pytest.raises(ScoresError, match="'task'"):
         replace(base, items=base.items.drop(columns="task"))
-    with pytest.raises(ScoresError, match="unknown average"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "unknown"):
         base.averaged("mean")
-    with pytest.raises(ScoresError, match="columns named 'task'"):
+    with pytest.raises(ScoresError, match="'task'"):
         replace(base, models=base.models.assign(task="x"))
-    with pytest.raises(ScoresError, match="not text"):
+    with pytest.raises(ScoresError, check=lambda error: error.kind == "name"):
         replace(base, models=base.models.set_axis([1, 2]))
-    with pytest.raises(ScoresError, match="no column 'n_options'"):
+    with pytest.raises(ScoresError, match="'n_options'"):
         Scores(
             base.values.copy(),
             base.models,

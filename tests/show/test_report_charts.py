@@ -95,7 +95,7 @@ def test_a_chart_that_is_not_there_is_refused_with_the_list_of_those_that_are():
     }
     for there, several in results.items():
         for one in several:
-            with pytest.raises(fewbench.FewbenchError, match="no chart 'nonsense'") as refused:
+            with pytest.raises(fewbench.FewbenchError, match="'nonsense'") as refused:
                 one.plot("nonsense")
             assert there in refused.value.hint
             assert one.plot(there) is not None
@@ -122,7 +122,7 @@ def test_pictures_and_what_cannot_be_drawn(results, tmp_path):
     results["estimate"].save(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     scores = simulate(40, 120, 4, seed=1)
-    with pytest.raises(fewbench.FewbenchError, match="no chart 'what'"):
+    with pytest.raises(fewbench.FewbenchError, match="'what'"):
         audit(scores).plot("what")
     assert charts.coverage(compare(scores, ["random"], [10], repeats=1, level=None).cells,
                            "random", 90) is None  # fmt: skip

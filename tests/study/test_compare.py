@@ -33,7 +33,7 @@ TIMES = ["seconds_fit", "seconds_predict"]
 def test_a_missing_package_is_named_before_the_first_cell(scores, monkeypatch):
     monkeypatch.setattr("fewbench.methods.needs.find_spec", lambda module: None)
     progress = []
-    with pytest.raises(MissingExtraError, match="collaborative: POT is not installed"):
+    with pytest.raises(MissingExtraError, match="POT"):
         compare(scores, "collaborative", 10, progress=lambda *counts: progress.append(counts))
     assert not progress
 
@@ -261,7 +261,7 @@ def test_paired_takes_one_split_and_budget():
     lines = [line.split()[:2] for line in str(outcome).splitlines() if line.startswith("random")]
     shown = [[row.method, f"{100 * row.mae:.2f}"] for row in frame.itertuples()]
     assert [line for line in lines if line in shown] == shown
-    with pytest.raises(StudyError, match="several splits") as error:
+    with pytest.raises(StudyError, check=lambda error: error.kind == "conflict") as error:
         outcome.paired("random", "random-ridge", 4)
     assert "performance" in error.value.hint
     for method, budget in (("nope", 4), ("random", 5)):
@@ -450,7 +450,7 @@ def test_fewer_sources_estimate_the_same_targets():
     drawn = json.dumps(found.plot("sources").to_dict())
     assert all(f'"budget": {size}, ' in drawn for size in curve.sources)
     assert "source models" in drawn.lower()
-    with pytest.raises(StudyError, match="no errors of 'random-linear' at 10 items"):
+    with pytest.raises(StudyError, match=r"'random-linear'.*10 items"):
         found.learning_curve("random-linear", 10)
 
 
@@ -476,7 +476,7 @@ def test_what_a_curve_says_of_more_sources(fewer, more, noise, words):
 
 
 def test_more_sources_than_a_split_has_are_refused():
-    with pytest.raises(StudyError, match="16 source models are wanted") as raised:
+    with pytest.raises(StudyError, match="16 source") as raised:
         compare(simulate(20, 60, seed=3), [], [10], repeats=2, sources=[5, 16], level=None)
     assert "use 15 or fewer" in raised.value.hint
 
@@ -574,7 +574,7 @@ def test_metrics_that_are_asked_for_are_shown():
     for row in outcome.cells.to_dict("records"):
         assert shown[row["method"]].startswith(f"{row['task_rank_mae']:.2f} ± ")
     assert "Rank error of tasks" in str(outcome)
-    with pytest.raises(StudyError, match=r"task_rnk_mae.*did you mean task_rank_mae"):
+    with pytest.raises(StudyError, match=r"task_rnk_mae.*task_rank_mae"):
         compare(scores, "random", 15, metrics=["task_rnk_mae"])
 
 

@@ -16,7 +16,8 @@ from fewbench.methods import find_method
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.uncertainty.held_out import CONFORMAL, Quantiles, measure
-from fewbench.uncertainty.intervals import stricter, wilson
+from fewbench.uncertainty.intervals import Uncertainty, around, stricter, wilson
+from fewbench.uncertainty.judge import with_equal_answers
 from fewbench.uncertainty.sampling import exact_interval, interval_at
 
 
@@ -192,8 +193,13 @@ def test_thirty_of_thirty(n_sources, method):
     assert wrong.interval.low == 0
     for width in (1 - right.interval.low, wrong.interval.high):
         assert 0.5 * (1 - low) < width < 2 * (1 - low)
-    assert right.score > 0.97  # models may say that a strong target is wrong on some items
-    assert wrong.score < 0.04  # as above
+    off = 1 - right.score, wrong.score
+    if n_sources == 40 and method.startswith(
+        "fewbench"
+    ):  # sure that others are wrong on some items
+        assert np.mean(off) < 1 / 30
+    else:
+        assert off == pytest.approx((0, 0), abs=1e-9)
 
 
 def test_one_source_is_enough_for_random_sampling_and_three_for_any_method():
@@ -288,3 +294,19 @@ def test_the_interval_of_a_task_with_equal_answers_reaches_the_end(method, right
     other = found.task_intervals["task-2"]
     assert other.low > 0
     assert other.high < 1
+
+
+@pytest.mark.parametrize("right", [0.0, 1.0])
+def test_equal_answers_widen_the_interval_to_the_exact_one(right):
+    """An interval of errors on the sources is too narrow for a target that none of them is like."""
+    narrow = Uncertainty(right, "held-out", lambda _: 0.01, around(right, lambda _: 0.01), 0, 1)
+    found = with_equal_answers(narrow, np.full(20, right), 200, 0.9)
+    for level in (0.5, 0.9):
+        exact = exact_interval(round(20 * right), 20, 200, level)
+        assert exact[1] - exact[0] > 0.02
+        low, high = found.ends(level)
+        assert (low, high) == (min(right - 0.01, exact[0]), max(right + 0.01, exact[1]))
+    wide = replace(narrow, ends=lambda _: (0.0, 1.0), error=0.3)
+    kept = with_equal_answers(wide, np.full(20, right), 200, 0.9)
+    assert (kept.ends(0.9), kept.error) == ((0.0, 1.0), 0.3)
+    assert with_equal_answers(narrow, np.array([0.0, 1.0]), 200, 0.9) is narrow

@@ -61,5 +61,5 @@ def test_known_bounds_never_pass_1():
 
 @pytest.mark.parametrize("budget", [0, -1, 21])
 def test_a_budget_that_does_not_fit(budget):
-    with pytest.raises(MethodError, match="use a budget from 1 to 20"):
+    with pytest.raises(MethodError, match="from 1 to 20"):
         check_budget(budget, 20)

@@ -111,6 +111,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
             if is_known(scores).any()
             else f"every model lacks more than {NEARLY_COMPLETE:.0%} of the items: run what is "
             "missing, or keep the table; fewbench plan and start take missing cells",
+            kind="too-few",
         )
     ran = scores.is_run[np.ix_(left, kept)]
     alone = ~ran.any(axis=0)
@@ -153,7 +154,9 @@ def with_families(scores: Scores, found: Audit) -> tuple[Scores, str]:
     """
     if FAMILY in scores.models:
         raise ScoresError(
-            "the scores already have families", hint="omit --families, or drop the column"
+            "the scores already have families",
+            hint="omit --families, or drop the column",
+            kind="taken",
         )
     runs = dict(zip(scores.model_ids, families_of(scores), strict=True))
     family = {model: run or model for model, run in runs.items()}

@@ -130,5 +130,6 @@ def _columns_of(
         raise AnswersError(
             f"no target named for the answers; there are {len(targets)}: {some(targets)}",
             hint="add --target NAME, or --model COLUMN if the table names the models",
+            kind="missing",
         )
     return Columns(None, item, score, only_model=target or targets[0])

@@ -119,7 +119,7 @@ class Call:
     def refuse(self, names: Iterable[str], why: str, hint: str) -> None:
         """Raise FewbenchError if there are names of options; they would have no effect."""
         if flags := [flag(name) for name in names]:
-            raise FewbenchError(f"{', '.join(flags)}: no effect {why}", hint=hint)
+            raise FewbenchError(f"{', '.join(flags)}: no effect {why}", hint=hint, kind="conflict")
 
     def arguments(self) -> dict[str, Any]:
         """Read what is typed for the function."""
@@ -325,7 +325,9 @@ def _numbered(text: str) -> tuple[str, float]:
     try:
         return name, float(number)
     except ValueError as error:
-        raise FewbenchError(f"{text}: {number!r} is not a number", hint="NAME=NUMBER") from error
+        raise FewbenchError(
+            f"{text}: {number!r} is not a number", hint="NAME=NUMBER", kind="range"
+        ) from error
 
 
 def _shared(

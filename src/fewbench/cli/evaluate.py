@@ -186,7 +186,7 @@ def _for_difference(
 
     if purpose != "difference":
         raise EvaluationError(
-            f"unknown purpose {purpose!r}", hint="use --purpose score or difference"
+            f"unknown purpose {purpose!r}", hint="use --purpose score or difference", kind="unknown"
         )
     if method not in (None, "fewbench") or subset is not None:
         raise EvaluationError(
@@ -232,7 +232,9 @@ def ask(
     evaluation = open_evaluation(folder, scores)
     if target is not None and target not in evaluation.targets:
         raise EvaluationError(
-            f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
+            f"{target!r} is not a target",
+            hint=f"targets: {', '.join(evaluation.targets)}",
+            kind="unknown",
         )
     pending = evaluation.ask(at_most)
     if target is not None:

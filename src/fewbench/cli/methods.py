@@ -71,7 +71,9 @@ def methods(
     names = tuple(entries) if name is None else (name,) if name in entries else published_as(name)
     if not names:
         lists = "fewbench methods lists methods, fewbench methods --parts parts"
-        raise MethodError(f"unknown method {name!r}", hint=suggested(str(name), lists))
+        raise MethodError(
+            f"unknown method {name!r}", hint=suggested(str(name), lists), kind="unknown"
+        )
     cannot = {key: _obstacle(key, scores) for key in names}
     if as_json:
         rows: list[dict[str, object]] = [

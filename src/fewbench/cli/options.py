@@ -165,6 +165,7 @@ def load(
         raise ReaderError(
             f"{path}: items without scores of models, which this command needs",
             hint="run a model on them (fewbench run, fewbench start), or name a scores file",
+            kind="missing",
         )
     return scores.averaged(average or scores.average)
 

@@ -55,7 +55,9 @@ def check_outputs(
         for source in sources:
             if _is_part_of(output, source):
                 raise FewbenchError(
-                    f"{output} is part of the input {source}", hint="name another file to write"
+                    f"{output} is part of the input {source}",
+                    hint="name another file to write",
+                    kind="conflict",
                 )
         if formats and output.suffix not in formats:
             ends = f"{', '.join(formats[:-1])} or {formats[-1]}"
@@ -63,7 +65,9 @@ def check_outputs(
         real = os.path.realpath(output)
         if real in seen:
             raise FewbenchError(
-                f"{output} is given for two results", hint="give two different files"
+                f"{output} is given for two results",
+                hint="give two different files",
+                kind="conflict",
             )
         seen.add(real)
         if not os.path.lexists(output):
@@ -72,7 +76,9 @@ def check_outputs(
             raise FewbenchError(f"{output} is not a regular file", hint="name a file to write")
         if not force:
             raise FewbenchError(
-                f"{output} already exists", hint="add --force to replace it, or name another"
+                f"{output} already exists",
+                hint="add --force to replace it, or name another",
+                kind="taken",
             )
 
 

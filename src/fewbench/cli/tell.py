@@ -129,6 +129,7 @@ def tell(
         raise AnswersError(
             f"no target named for the skipped items; there are {len(evaluation.targets)}",
             hint="add --target NAME",
+            kind="missing",
         )
     took = []
     if answers is not None:

@@ -93,6 +93,7 @@ class Search:
                 f"{counted(n, 'target')}, and the best is looked for among two or more with "
                 "different names",
                 hint="name each of them, as in -t A -t B",
+                kind="too-few",
             )
         if not 1 <= self.top < n:
             raise EvaluationError(
@@ -137,6 +138,7 @@ class BestPlanner:
                 "the benchmark was extended since the run began, so the items so far are not a "
                 "random sample of all",
                 hint="use another folder (-o, in Python folder=), with all items from the start",
+                kind="changed",
             )
         look = self.look(evaluation)
         left, costs = self._left(evaluation)
@@ -206,6 +208,7 @@ class BestPlanner:
                 "the limit on cost cannot be kept: no cost is reported",
                 hint="limit the number of answers (-n, in Python budget=), or add a column cost to "
                 "the items",
+                kind="missing",
             )
         each = np.array([
             max(spent[name], 1e-12) / max(len(evaluation.record.answered(name)), 1)

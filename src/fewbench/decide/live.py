@@ -105,7 +105,9 @@ def run_versus(
     else:
         runner = models
     if names is None or len(set(names)) != 2:
-        raise EvaluationError("two models are needed", hint="give two functions, or names=(A, B)")
+        raise EvaluationError(
+            "two models are needed", hint="give two functions, or names=(A, B)", kind="too-few"
+        )
     a, b = names
     ended: list[Evaluation] = []
     seen = 0

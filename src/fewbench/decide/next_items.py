@@ -37,7 +37,9 @@ def check_next(next_items: int | None, *, ask: bool, is_shown: bool = True) -> N
     check_number("next_items", next_items, 0)
     if ask and next_items is None:
         raise EvaluationError(
-            "the number of items to ask for is missing", hint="add it, as in --next-items 50"
+            "the number of items to ask for is missing",
+            hint="add it, as in --next-items 50",
+            kind="missing",
         )
     if next_items is not None and not ask and not is_shown:
         raise EvaluationError(

@@ -143,6 +143,7 @@ def operands(
         raise EvaluationError(
             f"cannot add items to evaluations with different items: {notes[0]}",
             hint="extend the other evaluation first (fewbench extend), or leave out --ask",
+            kind="unsupported",
         )
     if scores is None:
         scores = max((each.scores for each in evaluations), key=lambda table: table.n_models)
@@ -255,6 +256,7 @@ def operand(
     raise EvaluationError(
         f"{name!r} is neither a target nor a source model{lacking}",
         hint=did_you_mean(name, names, f"names look like {some(names)}"),
+        kind="unknown",
     )
 
 

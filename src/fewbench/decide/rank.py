@@ -236,6 +236,7 @@ def _operands(
             f"{twice!r} is ranked twice",
             hint="name single targets (DIR:TARGET), each name once; a submission in the table "
             "needs no folder",
+            kind="repeated",
         )
     return sides, scores, notes
 

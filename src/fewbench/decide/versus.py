@@ -95,7 +95,9 @@ def versus(
     check_level(level)
     check_number("next_items", next_items, 0)
     if adjust not in ADJUSTS:
-        raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
+        raise EvaluationError(
+            f"unknown adjustment {adjust!r}", hint="use holm or bh", kind="unknown"
+        )
     (first, other), sources, notes = operands(a, b, scores=scores, ask=ask)
     check_margin(margin, sources)
     if (first.name, first.evaluation) == (other.name, other.evaluation):

@@ -99,14 +99,20 @@ def add(
     listed = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
     added_runs = [_Run.from_folder(Path(path)) for path in listed]
     if not added_runs:
-        raise EvaluationError("no runs to add", hint="name the folders of evaluations")
+        raise EvaluationError(
+            "no runs to add", hint="name the folders of evaluations", kind="too-few"
+        )
     if family is not None and not family.strip():
-        raise EvaluationError("the family has no name", hint="name it, or leave it out")
+        raise EvaluationError(
+            "the family has no name", hint="name it, or leave it out", kind="name"
+        )
     named = {os.path.normpath(where): name for where, name in (names or {}).items()}
     places = [where for run in added_runs for where in run.places]
     if unknown := [where for where in named if where not in places]:
         raise EvaluationError(
-            f"no run to give a name: {some(unknown)}", hint=f"name one of {some(places, most=8)}"
+            f"no run to give a name: {some(unknown)}",
+            hint=f"name one of {some(places, most=8)}",
+            kind="unknown",
         )
     sources = as_sources(_started_with(added_runs) if scores is None else scores)
     if sources.origin is not None:
@@ -166,6 +172,7 @@ class _Run:
             raise EvaluationError(
                 f"{folder}: no answers of {some(targets)}",
                 hint="run the items that fewbench ask lists, and record the answers",
+                kind="unanswered",
             )
         benchmark = Benchmark(pd.DataFrame({"task": NO_TASK}, index=items))
         ledger = Ledger(as_sources(benchmark), targets)
@@ -235,6 +242,7 @@ def _started_with(runs: Sequence[_Run]) -> Scores:
             f"{runs[0].place}: no table of scores to add to: the run does not record one that is "
             "still there",
             hint="pass the table with --scores (in Python scores=…)",
+            kind="missing",
         )
     return max(tables, key=lambda table: table.n_models)
 
@@ -260,6 +268,7 @@ def _with_run(
             raise EvaluationError(
                 f"{run.place}: none of the answered items is in the table",
                 hint="add runs of one benchmark, with the same item ids",
+                kind="changed",
             )
         row = np.array([[answers.get(item, np.nan) for item in table.items.index]], dtype=float)
         name, source = run.name_of(target, named), f"{run.header.id}:{target}"
@@ -289,6 +298,7 @@ def _with_run(
                 + "; ".join(dict.fromkeys(differences)),
                 hint="add runs of one benchmark, asked and scored alike; or pass "
                 "--accept-differences (in Python accept_differences=True)",
+                kind="changed",
             )
         options = _options(table, run, target)
         table = with_conditions(_with_row(table, row, name, source, at, options, repeats), answered)
@@ -390,6 +400,7 @@ def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | No
             f"{run.place}: {counted(len(lacking), 'answer')} without option probabilities, which "
             f"the table has: {some(lacking)}",
             hint="add to a table without them (in Python scores.changed(probabilities=None))",
+            kind="missing",
         )
     for at, item in enumerate(table.item_ids):
         if item in of_items:
@@ -410,6 +421,7 @@ def _other_items(table: Scores, run: _Run) -> Iterator[str]:
             f"{run.place}: scores on the scale {ours.scale}, but those of the table are on "
             f"{table.scale}",
             hint="add runs of one benchmark",
+            kind="changed",
         )
     columns = [name for name in CONTENT if name in table.items and name in ours.items]
     before, now = (side.items[columns] for side in (table, ours))

@@ -152,6 +152,7 @@ class AnswerBook:
                     hint="use the metric of the source models; record several runs of an item "
                     "one by one, with --repeat 2 and so on (in Python repeat=2); or pass "
                     "--accept-fractions (in Python accept_fractions=True)",
+                    kind="scale",
                 )
             if not is_asked:
                 raise AnswersError(
@@ -161,12 +162,14 @@ class AnswerBook:
                 raise AnswersError(
                     f"{name} has no first answer",
                     hint="record the first answers without --repeat (in Python without repeat=)",
+                    kind="unanswered",
                 )
             if not correct and not np.isnan(before[at]) and before[at] != score:
                 raise AnswersError(
                     f"{name} already has a different score",
                     hint="pass --correct to replace the answer (in Python correct=True); or, for a "
                     "second answer, --repeat 2 (in Python repeat=2)",
+                    kind="taken",
                 )
 
     def odd_replies(
@@ -270,6 +273,7 @@ class AnswerBook:
             raise AnswersError(
                 f"{target!r}: {some(wrong)} cannot be skipped: not asked, or already answered",
                 hint="skip only items that ask lists",
+                kind="unknown",
             )
 
     def compare(
@@ -385,18 +389,22 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
     if target is None and len(models) == 1 and len(targets) == 1:
         target = targets[0]
     if target is not None and target not in targets:
-        raise AnswersError(f"{target!r} is not a target", hint=f"the targets are {some(targets)}")
+        raise AnswersError(
+            f"{target!r} is not a target", hint=f"the targets are {some(targets)}", kind="unknown"
+        )
     if target is not None:
         if len(models) == 1 or target in models:
             return {target: models.index(target) if target in models else 0}
         raise AnswersError(
             f"the table has {len(models)} models, none named {target!r}",
             hint=WHOSE,
+            kind="unknown",
         )
     matched = {name: models.index(name) for name in targets if name in models}
     if not matched:
         raise AnswersError(
             f"no answers of the targets {some(targets)}: the models are {some(models)}",
             hint=f"with several targets, name one with --target NAME; {WHOSE}",
+            kind="unknown",
         )
     return matched

@@ -353,5 +353,7 @@ def check_given(subset: Subset | None) -> None:
     """Raise EvaluationError for `auto` with items that were chosen before."""
     if subset is not None:
         raise EvaluationError(
-            "method 'auto' and a given subset", hint="name the method that the subset is for"
+            "method 'auto' and a given subset",
+            hint="name the method that the subset is for",
+            kind="conflict",
         )

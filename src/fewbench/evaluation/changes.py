@@ -142,6 +142,7 @@ def started_scores(
             f"{scores.average} average",
             hint=f"pass --average {average} (in Python scores.averaged({average!r})); fewbench "
             f"estimate --average {scores.average} asks the other question of the same answers",
+            kind="changed",
         )
     own = path if path is not None and path.parent == folder.absolute() else None
     if own is not None and own.exists() and scores.fingerprint != header.provenance.fingerprint:
@@ -289,6 +290,7 @@ def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFram
                     f"{folder}: started with the {kind} {some(was)}, now it is {some(has)}",
                     hint=f"to ask this of the answers that are there: fewbench estimate "
                     f"{quoted(folder)} --{kind} {quoted(has[0] or 'none')}",
+                    kind="changed",
                 )
 
 

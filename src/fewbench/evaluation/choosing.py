@@ -79,7 +79,9 @@ class Start:
             items, subset = None, subset_of(origin)
         if (items is None) == (stop is None):
             raise EvaluationError(
-                "one of budget and stop is needed", hint="pass budget=100 or stop=Stop(items=100)"
+                "one of budget and stop is needed",
+                hint="pass budget=100 or stop=Stop(items=100)",
+                kind="conflict",
             )
         limits = stop or Stop(items=items)
         if not is_run:
@@ -218,6 +220,7 @@ class Choosing:
                 f"{self.provenance.method} predicts from",
                 hint="pass them too (from a log or table that has them, or in Python as "
                 "probabilities), or start with a method that needs none, such as greedy-ridge",
+                kind="missing",
             )
 
     @cached_property
@@ -362,6 +365,6 @@ class Choosing:
         with self._working():
             prediction = self.session.predict(targets, tasks=tasks)
         if tasks and prediction.tasks is None:
-            raise EvaluationError("the method predicted no task scores")
+            raise EvaluationError("the method predicted no task scores", kind="unsupported")
         answered = [self.ledger.record.answered(name) for name in targets]
         return with_middle(prediction, self.scores, answered)

@@ -447,6 +447,7 @@ class Evaluation:
             raise EvaluationError(
                 f"{self.provenance.method} chooses the items of its targets together",
                 hint="name all targets when you start, or use a different method",
+                kind="unsupported",
             )
         if target not in self.targets:
             check_targets(self.scores, [target])
@@ -721,6 +722,7 @@ class Evaluation:
             raise EvaluationError(
                 "no target has answered any item",
                 hint="run the items that ask lists, and record the answers with tell",
+                kind="unanswered",
             )
         return names
 

@@ -111,7 +111,9 @@ def extend(
     assert journal is not None
     with journal.locked():  # others add nothing between the draw and its entries
         if journal.header() != before:
-            raise EvaluationError(f"{folder}: changed while it was read", hint="run this again")
+            raise EvaluationError(
+                f"{folder}: changed while it was read", hint="run this again", kind="changed"
+            )
         with evaluation._ledger.alone():
             pass  # takes up what they added
         table, notes = _together(evaluation, items, str(folder), accept=accept_differences)
@@ -131,6 +133,7 @@ def extend(
                 f"{folder}: its method could not estimate with the new items: {error.message}",
                 hint="add source models that ran the new items, too; or start an evaluation with "
                 "the method fewbench or random, which draw such items",
+                kind="unsupported",
             ) from error
         assert start.started is not None
         changed = start.started
@@ -204,6 +207,7 @@ def _weights(own: Scores, given: Scores) -> "pd.Series[float] | None":
         raise EvaluationError(
             "the items of the evaluation have weights, and the new ones none",
             hint=f"give the new items a column {WEIGHT}",
+            kind="missing",
         )
     ours, theirs = (
         table.items[WEIGHT] if WEIGHT in table.items else pd.Series(1.0, table.items.index)
@@ -280,6 +284,7 @@ def _grown(evaluation: Evaluation) -> Subset | None:
             "of the new items fits all of them",
             hint="ask for as many items of each target first, or start an evaluation of the larger "
             "benchmark",
+            kind="unsupported",
         )
     more = np.setdiff1d(samples[0], chosen)
     if not len(more):
@@ -295,6 +300,7 @@ def _of_subset(subset: Subset | None, scores: Scores) -> tuple[Drawing, ...]:
         raise EvaluationError(
             "the method chose all its items at the start, so it cannot take others in",
             hint="start an evaluation with the method fewbench, random or aipw, which can",
+            kind="unsupported",
         )
     chances = np.full(scores.n_items, np.nan)
     chances[scores.positions(subset.items)] = np.array(subset.chances, dtype=float)

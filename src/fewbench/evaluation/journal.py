@@ -90,6 +90,7 @@ class Journal:
                 f"{self.folder}: already contains an evaluation",
                 hint="continue with ask, tell and estimate; name a target with -t to add it, or to "
                 "go on to a larger --cost; or choose another folder",
+                kind="taken",
             )
         if (self.folder / ANSWERS).exists():  # of a transfer measurement, say
             raise EvaluationError(
@@ -112,6 +113,7 @@ class Journal:
                 hint=f"name evaluations in it: {some(inner, quotes=False)}"
                 if inner
                 else "start one with fewbench run or fewbench start",
+                kind="missing",
             )
         return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
 
@@ -140,6 +142,7 @@ class Journal:
                     f"{self.folder / ANSWERS}: line {number} is damaged",
                     hint=f"restore {ANSWERS} from a backup, or run fewbench repair "
                     f"{quoted(self.folder)} to drop damaged lines",
+                    kind="damaged",
                 ) from error
 
     def forget(self, target: str) -> None:

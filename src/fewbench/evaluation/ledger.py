@@ -200,7 +200,9 @@ class Ledger:
         """Raise AnswersError unless this is a target."""
         if target not in self.record.targets:
             raise AnswersError(
-                f"{target!r} is not a target", hint=f"the targets are {some(self.record.targets)}"
+                f"{target!r} is not a target",
+                hint=f"the targets are {some(self.record.targets)}",
+                kind="unknown",
             )
 
     def check_answers(self, target: str) -> None:
@@ -209,6 +211,7 @@ class Ledger:
             raise EvaluationError(
                 f"{target!r} has answered none of the asked items",
                 hint="run the items that ask lists, and record the answers with tell",
+                kind="unanswered",
             )
 
     def is_noted(self, target: str) -> bool:
@@ -242,6 +245,7 @@ class Ledger:
                 f"the answers name the item {pair[1]!a}, which is {pair[0]!a} in the sources: the "
                 "same text in a different Unicode form",
                 hint="write the ids of answers as ask lists them",
+                kind="unknown",
             )
         for target, row in matched.items() if not is_named else ():
             model = table.model_ids[row]
@@ -339,6 +343,7 @@ class Ledger:
                 raise AnswersError(
                     f"{target!r} already has items other than those of {leader}",
                     hint="use a different name for the target, or a different folder",
+                    kind="taken",
                 )
             self._note_lead(target, leader, lead)
 

@@ -104,6 +104,7 @@ class Stop(Frozen):
             raise EvaluationError(
                 f"a limit on {limit} needs a model that fewbench runs",
                 hint="use fewbench run (in Python fewbench.run), or a number of items",
+                kind="unsupported",
             )
         if self.cost is not None:
             costs_of(scores)
@@ -158,6 +159,7 @@ class Stop(Frozen):
             raise MethodError(
                 f"{method.describe()} needs a number of items",
                 hint="add a budget: the most items to run",
+                kind="missing",
             )
         if self.half_width is not None:
             half_width = self.half_width / scores.scale.span
@@ -211,6 +213,7 @@ def count_items(budget: int | str, scores: Scores | None) -> int:
             f"the budget {text!r} is not a number of items",
             hint="write a number, or a share as in 10%; fewbench plan, start and run take a sum of "
             "money as --cost",
+            kind="range",
         )
     if scores is None:
         raise MethodError(
@@ -240,6 +243,7 @@ def check_budget(budget: int, n_items: int) -> None:
         raise MethodError(
             f"budget of {budget:,}: the benchmark has {counted(n_items, 'item')}",
             hint=f"use a budget from 1 to {n_items:,}",
+            kind="range",
         )
 
 
@@ -284,6 +288,7 @@ def check_subset(
             "the subset is a random sample that these scores would not give: their items, weights "
             "or source models differ from those it was drawn with",
             hint="use those scores, or draw the items again: most stay the same",
+            kind="changed",
         )
     note = "the items were chosen from other scores: others may suit these source models better"
     moved = subset.at(range(len(subset.items)), scores)
@@ -304,6 +309,7 @@ def check_followed(
             "own, which a second folder does not have",
             hint="run the target in that folder, which asks it the same items: name it there (-t), "
             "or start anew on all items",
+            kind="changed",
         )
     differ = []
     if own.average != leads.average:
@@ -320,6 +326,7 @@ def check_followed(
         raise EvaluationError(
             f"{place} was run with {'; and with '.join(differ)}",
             hint="its items need the same scores, method and seed: pass those of that run",
+            kind="changed",
         )
 
 
@@ -340,6 +347,7 @@ def check_targets(scores: Scores, targets: Sequence[str]) -> None:
         raise EvaluationError(
             f"{some(present)} is a source model already",
             hint="give the target a different name (-t NAME); the score of a source model is known",
+            kind="taken",
         )
 
 
@@ -349,6 +357,7 @@ def with_items(method: Method, subset: Subset) -> Method:
         raise EvaluationError(
             f"{method.describe()} is adaptive and takes no given subset",
             hint="start with --method and --budget instead: the first items are the same",
+            kind="conflict",
         )
     provenance = subset.provenance
     if provenance is None or provenance.settings.startswith("given("):

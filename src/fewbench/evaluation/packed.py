@@ -83,6 +83,7 @@ def check_settings(
         raise EvaluationError(
             f"the pack is made for {' and '.join(differ)}",
             hint="leave out method, number of items and seed, or make another pack",
+            kind="changed",
         )
     limits = Stop(items=items) if stop is None else stop.model_copy(update={"items": items})
     return made.method, limits, made.seed

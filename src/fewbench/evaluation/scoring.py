@@ -192,6 +192,7 @@ def _read_weights(
         raise EvaluationError(
             f"{where}: no number above 0 for {some(bad or weights)}",
             hint="give every one a weight above 0, or 0 to leave it out",
+            kind="range",
         )
     return column, {name: float(weight) for name, weight in weights.items()}
 

@@ -65,7 +65,9 @@ class LivePage:
             self._server = ThreadingHTTPServer((HOST, port), _handler(self))
         except OSError as error:
             raise FewbenchError(
-                f"cannot serve on port {port}: {error.strerror}", hint="give another --port"
+                f"cannot serve on port {port}: {error.strerror}",
+                hint="give another --port",
+                kind="unreachable",
             ) from error
         self._server.daemon_threads = True
         self.wait("Waiting for the first answers.")

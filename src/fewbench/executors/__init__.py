@@ -82,4 +82,5 @@ def _pool(executor: Executor, workers: int) -> Pool:
     raise ClusterError(
         f"unknown executor {executor!r}",
         hint=f"use one of {', '.join(KINDS)}, or a number of workers",
+        kind="unknown",
     )

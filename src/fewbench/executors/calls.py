@@ -316,4 +316,5 @@ def lost_cluster(name: str, error: BaseException) -> ClusterError:
     return ClusterError(
         f"{name}: the connection was lost ({type(error).__name__}: {first_line(error)[:200]})",
         hint="start the cluster again, and run the same command again",
+        kind="unreachable",
     )

@@ -221,6 +221,7 @@ class Session(ABC):
                     raise MethodError(
                         f"the method chose items for {name!r} a second time",
                         hint="choose must leave out a target that needs nothing more",
+                        kind="repeated",
                     )
                 if len(items):
                     record.add_round(name, items)

@@ -319,7 +319,7 @@ def _unknown(name: str) -> MethodError:
     stage = stage_of(part)
     if stage is None:
         lists = "fewbench methods lists them; or write parts, as in random+answers+ridge"
-        return MethodError(f"unknown method {name!r}", hint=suggested(name, lists))
+        return MethodError(f"unknown method {name!r}", hint=suggested(name, lists), kind="unknown")
     joined = "join parts by +, as in random+answers+ridge; fewbench methods lists them"
     return MethodError(
         f"{name!r} is {ALONE.get(stage, f'a {stage}')} alone, not a method",
@@ -336,5 +336,6 @@ def _method_of(pieces: list[Piece]) -> Method:
         raise MethodError(
             f"{whole[0]} is a whole method and takes no other parts",
             hint=f"write {whole[0]} by itself, or with settings as in {whole[0]}(name=value)",
+            kind="conflict",
         )
     return StaticMethod(*combine(pieces))

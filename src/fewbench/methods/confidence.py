@@ -57,6 +57,7 @@ class Confidence:
             raise AnswersError(
                 "the method compares option probabilities, and not all answers have them",
                 hint="pass the option probabilities of every item, or use values=scores",
+                kind="missing",
             )
         at = np.arange(len(answers.items))
         chances = answers.probabilities[:, at, self.right[answers.items]]
@@ -78,7 +79,9 @@ def confidence(scores: Scores) -> Confidence:
     ([0, 0], [[0.7, 0.4], [0.1, 0.8]])
     """
     if scores.probabilities is None:
-        raise MethodError("the scores have no option probabilities", hint="use the scores instead")
+        raise MethodError(
+            "the scores have no option probabilities", hint="use the scores instead", kind="missing"
+        )
     n_options = scores.items["n_options"].to_numpy(np.intp)
     check_fits(
         24.0 * scores.n_models * scores.n_items,

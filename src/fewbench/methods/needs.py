@@ -174,7 +174,7 @@ def _lack(need: Need, scores: Scores) -> MethodError:
             hint="import the scores with --items FILE, a table with columns item and text",
         )
     if need.what == "probabilities":
-        return MethodError(need.without, hint="use the scores instead")
+        return MethodError(need.without, hint="use the scores instead", kind="missing")
     if need.what == "tasks":
         return MethodError(f"{need.without}: there is {counted(len(scores.tasks), 'task')}")
     there = f"there {'is' if scores.n_models == 1 else 'are'} "

@@ -33,6 +33,7 @@ def packed_as(method: Method, scores: Scores) -> Keeps:
         raise PackError(
             f"{method.describe()} learns from option probabilities, and packs contain none",
             hint="use greedy-ridge, or scores without option probabilities",
+            kind="unsupported",
         )
     if needed & {"text", "task text"}:
         raise PackError(

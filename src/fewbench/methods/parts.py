@@ -73,7 +73,9 @@ class MethodSet:
     def __post_init__(self) -> None:
         stages = (*OWN, WHOLE)
         if unknown := [stage for stage in (*self.parts, *self.ways) if stage not in stages]:
-            raise MethodError(f"unknown stage {unknown[0]!r}", hint=f"use {', '.join(stages)}")
+            raise MethodError(
+                f"unknown stage {unknown[0]!r}", hint=f"use {', '.join(stages)}", kind="unknown"
+            )
 
 
 OWN: dict[str, dict[str, type[Any]]] = {
@@ -168,6 +170,7 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
                     [name for parts in STAGES.values() for name in parts],
                     "fewbench methods --parts lists them",
                 ),
+                kind="unknown",
             )
         if any(order.index(done) >= order.index(stage) for done in stages):
             raise MethodError(

@@ -122,6 +122,7 @@ class Subset(Frozen):
                     "the method weighed its items for the scores that it chose them from",
                     hint="ask the question that they were chosen for, or use a method whose items "
                     "are a sample or have no weights, such as fewbench, aipw or random-ridge",
+                    kind="changed",
                 )
             over = np.array([self.weights[at] for at in places])
             if self.is_sample:

@@ -140,6 +140,7 @@ def check_hash(what: object, found: str | None, wanted: str | None) -> None:
         raise MethodError(
             f"{what}: the content has hash {found or 'none'}, not {wanted}",
             hint="put the same content back, or leave hash out to accept it as it is",
+            kind="changed",
         )
 
 

@@ -148,6 +148,7 @@ def pack(
         raise PackError(
             f"repeats {repeats}, workers {workers} is too low",
             hint="repeats must be 3 or more, workers 1 or more",
+            kind="range",
         )
     name = name or "benchmark"
     earlier = None if keep is None else _chosen_in(keep)

@@ -58,12 +58,14 @@ def refresh_pack(
         raise PackError(
             f"{pack}: none of the answered items of {folder} is in the pack",
             hint="use a pack of the same benchmark, with the same item ids",
+            kind="changed",
         )
     after = _after(scores, entries, runs, named, level)
     if not after:
         raise PackError(
             f"{pack}: asks for none of the answered items of {folder}",
             hint="run the items of the new pack: fewbench start",
+            kind="changed",
         )
     notes += [f"{name}: no answer to an item of the new pack" for name in runs if name not in after]
     for name, estimate in after.items():

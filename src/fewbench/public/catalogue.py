@@ -50,7 +50,7 @@ def find_source(name: str) -> Source:
         return repository(name)
     if name not in SOURCES:
         hint = did_you_mean(name, SOURCES, "see fewbench get list, or pass hub:ORG/DATASET")
-        raise PublicError(f"unknown source {name!r}", hint=hint)
+        raise PublicError(f"unknown source {name!r}", hint=hint, kind="unknown")
     return SOURCES[name]
 
 

@@ -145,7 +145,9 @@ def refusal(where: str, response: Any) -> PublicError:
     if status in (401, 403):
         return PublicError(f"{where}: access is refused (HTTP {status})", hint=GATED)
     if status in (404, 410):
-        return PublicError(f"{where}: no such file or revision (HTTP {status})", hint=MOVED)
+        return PublicError(
+            f"{where}: no such file or revision (HTTP {status})", hint=MOVED, kind="missing"
+        )
     return PublicError(f"{where}: HTTP {status}", hint=MOVED)
 
 
@@ -388,6 +390,7 @@ def _within(blocks: Iterable[bytes], most: int, where: str) -> bytes:
             raise PublicError(
                 f"{where}: the host sends more than the {most:,} bytes that were expected",
                 hint=MOVED,
+                kind="limit",
             )
     return bytes(content)
 

@@ -68,6 +68,7 @@ def _find_repository(repo: str) -> Any:
             raise PublicError(
                 f"{repo}: no result files{f' below {ask.split}' if ask.split else ''}",
                 hint=f"it has {', '.join(names) or 'no files'}",
+                kind="missing",
             )
         return Index(files, listing.commit)
 

@@ -93,6 +93,7 @@ def _attributes(frame: "pd.DataFrame", kind: str) -> "pd.DataFrame":
             f"{counted(len(twice), f'{kind} id appears', f'{kind} ids appear')} more than once: "
             f"{some(twice)}",
             hint=f"keep one row per {kind}",
+            kind="repeated",
         )
     return plain.set_index(kind)
 

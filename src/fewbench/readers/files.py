@@ -55,6 +55,7 @@ def _refuse(error: OSError) -> None:
     raise ReaderError(
         f"{error.filename}: cannot be opened ({error.strerror})",
         hint="make the folder readable, or pass the other folders",
+        kind="damaged",
     )
 
 
@@ -101,7 +102,9 @@ def parquet_rows(
             yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
     except (pa.ArrowException, OSError) as error:
         raise ReaderError(
-            f"{path}: not a whole Parquet file ({first_line(error)})", hint="copy it again"
+            f"{path}: not a whole Parquet file ({first_line(error)})",
+            hint="copy it again",
+            kind="damaged",
         ) from error
 
 
@@ -180,7 +183,9 @@ class JsonLines:
                         continue
                     yield number, row
         except OSError as error:
-            raise ReaderError(f"{self.path}: cannot be read ({error.strerror})") from error
+            raise ReaderError(
+                f"{self.path}: cannot be read ({error.strerror})", kind="damaged"
+            ) from error
         if broken and not self.salvage:
             raise self._error(*broken, last=True)
         self.torn = broken[0] if broken else None
@@ -241,7 +246,7 @@ def load_json(path: Path) -> Any:
     try:
         return loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
+        raise ReaderError(f"{path}: cannot be read ({error.strerror})", kind="damaged") from error
     except RepeatedKeyError as error:
         raise _repeated(str(path), error) from error
     except ValueError as error:

@@ -179,7 +179,9 @@ def reader_of(source: Path) -> Reader:
     suffix = table_suffix(source)
     if suffix not in readers:
         raise ReaderError(
-            f"{source}: not a table that fewbench can read", hint=f"use {', '.join(readers)}"
+            f"{source}: not a table that fewbench can read",
+            hint=f"use {', '.join(readers)}",
+            kind="format",
         )
     if not source.is_file():
         raise MissingFileError(f"{source}: no such file")

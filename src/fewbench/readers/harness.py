@@ -456,7 +456,9 @@ def _half(text: str | None) -> int:
 
 def empty(path: Path) -> ReaderError:
     """Return the error for a file without answers."""
-    return ReaderError(f"{path}: empty, no answer was logged", hint="delete the file")
+    return ReaderError(
+        f"{path}: empty, no answer was logged", hint="delete the file", kind="unanswered"
+    )
 
 
 def _hashed(text: str) -> int:

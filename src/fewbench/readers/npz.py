@@ -55,6 +55,7 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Rea
         raise ReaderError(
             f"{source}: not a whole .npz file of plain arrays ({reason})",
             hint="write it with numpy.savez, texts as fixed-width strings",
+            kind="damaged",
         ) from error
     lacking = [name for name in ("scores", "models") if name not in arrays]
     if lacking:
@@ -66,7 +67,7 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Rea
     try:
         return Reading(_build(arrays, scale), tuple(_notes(arrays)))
     except FewbenchError as error:
-        raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+        raise error.within(str(source)) from error
 
 
 def _mapped(source: Path, name: str) -> NDArray[Any] | None:

@@ -161,4 +161,5 @@ def refuse_predictions(
         "like answers, not like scores",
         hint=f"add --target {quote(target)} to compare them; if they are scores, name both: "
         "--right True,true --wrong False,false",
+        kind="format",
     )

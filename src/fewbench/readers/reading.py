@@ -162,7 +162,7 @@ def look(path: Paths, form: str | None = None) -> FoundFiles:
     sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(name) for name in path]
     check_form(form)
     if not sources:
-        raise ReaderError("no file was named", hint="name files or folders")
+        raise ReaderError("no file was named", hint="name files or folders", kind="too-few")
     for source in sources:
         if not source.exists():
             raise MissingFileError(f"{source}: no such file or folder")
@@ -317,6 +317,7 @@ def import_results(
         raise ReaderError(
             f"{some(sources, quotes=False)}: no file of answers in this folder",
             hint=f"fewbench reads {', '.join(SUFFIXES)}",
+            kind="missing",
         )
     if len(files) > 1:  # these may differ
         options = replace(options, accept_differences=False)
@@ -344,6 +345,7 @@ def _check_found(found: FoundFiles, *, has_tables: bool) -> None:
             f"{counted(len(pointers), 'file')} of results are Git LFS pointers, not the files "
             f"themselves: {some(pointers)}",
             hint="run git lfs pull in their repository",
+            kind="format",
         )
     others = set(found.others)
     named = [source for source in sources if source in others]

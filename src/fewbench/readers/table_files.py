@@ -118,6 +118,7 @@ def read_saved(source: Path, scale: Scale | None = None) -> Reading:
         raise ReaderError(
             f"{source}: saved with a different range of scores ({scores.scale})",
             hint="omit --range and --lower-is-better",
+            kind="scale",
         )
     return Reading(scores)
 

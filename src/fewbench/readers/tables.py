@@ -192,7 +192,8 @@ def _explained(
             hint = f"the table's columns are {names}; {hint}"
         if (target := target_of(sources, columns)) is not None:
             hint = f"if these are answers, add --target {quote(target)}; {hint}"
-    return type(error)(error.message, hint=hint)
+    error.hint = hint
+    return error
 
 
 def _with_own_columns(sources: Sequence[Path], columns: Columns) -> Columns:

@@ -97,7 +97,7 @@ def check_facts(
             text = f"{folder}: {whose} ran differently: {'; '.join(changes)}"
             if not accept:
                 hint += " --accept-changes (in Python accept_changes=True)"
-                raise RunError(text, hint=hint)
+                raise RunError(text, hint=hint, kind="changed")
     return None if text is None else f"{text}; accepted as the same"
 
 

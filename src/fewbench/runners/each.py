@@ -34,6 +34,7 @@ class EachRunner(Runner):
                 raise RunError(
                     f"{some([first, name])} have different items",
                     hint="let their arguments differ in the model or the prompt, not in the tasks",
+                    kind="conflict",
                 )
         return benchmark
 

@@ -229,7 +229,9 @@ def read_questions(path: Path, scores: Scores | None = None) -> dict[str, list[Q
                 hint="give the id that the item has in the scores, or the field 'task'",
             )
         if name in by_task[task]:
-            raise ReaderError(f"{where}: the item {name!r} appears twice", hint="give it once")
+            raise ReaderError(
+                f"{where}: the item {name!r} appears twice", hint="give it once", kind="repeated"
+            )
         by_task[task][name] = question_of(line, name, where)
     names = list(by_task) if scores is None else names
     if lacking := [task for task in names if task not in by_task]:
@@ -323,6 +325,7 @@ def _check_texts(
             f"{some(other)}",
             hint="give the questions that the source models answered, or pass --accept-differences "
             "if the texts differ in form only",
+            kind="changed",
         )
 
 

@@ -20,7 +20,9 @@ UNFIT = re.compile(r"[,*?[]")
 def check_export(harness: str) -> None:
     """Raise FewbenchError if items cannot be exported to a harness."""
     if harness not in EXPORTS:
-        raise FewbenchError(f"unknown harness {harness!r}", hint=did_you_mean(harness, EXPORTS))
+        raise FewbenchError(
+            f"unknown harness {harness!r}", hint=did_you_mean(harness, EXPORTS), kind="unknown"
+        )
 
 
 def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:

@@ -48,7 +48,9 @@ class FunctionRunner(Runner):
         concurrency: int = 1,
     ) -> None:
         if concurrency < 1:
-            raise RunError(f"concurrency={concurrency} is too low", hint="give 1 or more")
+            raise RunError(
+                f"concurrency={concurrency} is too low", hint="give 1 or more", kind="range"
+            )
         self._score, self._batched, self._concurrency = score, batched, concurrency
         name = score.__name__ if inspect.isfunction(score) else ""
         self.model_name = name if name.isidentifier() else None  # no lambda
@@ -269,7 +271,11 @@ def run(
         raise RunError("no function to run", hint="pass score=f, where f(item) returns a score")
     if budget is not None:
         if stop is not None:
-            raise RunError("budget and stop are both given", hint="write stop=Stop(items=…, …)")
+            raise RunError(
+                "budget and stop are both given",
+                hint="write stop=Stop(items=…, …)",
+                kind="conflict",
+            )
         stop = Stop(items=count_items(budget, as_sources(scores)))
     with shown("a function", on_progress) as progress:
         result = run_with(

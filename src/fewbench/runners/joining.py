@@ -54,6 +54,7 @@ class LeadingRun:
             raise RunError(
                 f"{place}: no evaluation here",
                 hint="name the folder of an earlier run, or FOLDER:TARGET",
+                kind="missing",
             )
         return cls(named[0], Journal(named[0]).header(), named[1])
 
@@ -160,6 +161,7 @@ def join_targets(
             raise RunError(
                 f"the targets {other!r} and {name!r} would share a folder of logs",
                 hint="choose names that differ in more than their punctuation",
+                kind="taken",
             )
     for name in targets:
         if lead is not None:

@@ -67,7 +67,7 @@ def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     except OSError as error:
-        raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
+        raise ReaderError(f"{path}: cannot be read ({error.strerror})", kind="damaged") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -86,6 +86,7 @@ def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
             raise ReaderError(
                 f"{path}, line {number}: not a whole JSON object ({error})",
                 hint=ONE_A_LINE if spread else "write each question as one object on one line",
+                kind="damaged",
             ) from error
 
 

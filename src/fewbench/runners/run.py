@@ -89,7 +89,7 @@ class Run:
     ) -> None:
         for name, value in (("batch", batch), ("tries", tries)):
             if value is not None and value < 1:
-                raise RunError(f"{name} {value} is too low", hint="give 1 or more")
+                raise RunError(f"{name} {value} is too low", hint="give 1 or more", kind="range")
         self.evaluation, self.targets, self.folder = evaluation, tuple(targets), folder
         self.stopped: str | None = None
         self.is_failed = False
@@ -204,7 +204,7 @@ class Run:
         scores = scores.averaged(average or scores.average)
         for name, value in (("repeats", repeats), ("epochs", epochs)):
             if value < 1:
-                raise RunError(f"{name} {value} is too low", hint="give 1 or more")
+                raise RunError(f"{name} {value} is too low", hint="give 1 or more", kind="range")
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as locks:
@@ -448,7 +448,7 @@ class Run:
         for name in {*self._meter.silent_limits(), *(["cost"] if is_silent else [])}:
             if name not in reports:
                 text = f"the limit on {name} cannot be kept: no {name} is reported"
-                raise RunError(text, hint=hint)
+                raise RunError(text, hint=hint, kind="missing")
 
     def limit_batches(self, at_once: int, each: int) -> None:
         """Run few items at a time, of `each` so many answers, if what they use is known afterwards.

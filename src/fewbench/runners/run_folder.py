@@ -152,5 +152,6 @@ def saved_benchmark(folder: str | Path | None) -> Scores | None:
         raise RunError(
             f"{folder}: the evaluation there has scores of source models",
             hint="pass these scores to resume, or use another folder",
+            kind="changed",
         )
     return open_saved(path)

@@ -89,6 +89,7 @@ def _check(mine: Evaluation, theirs: Evaluation, place: Path, other: Path) -> No
             f"{other}: not a run like {place}: {'; '.join(differ)}",
             hint="extend one of them to the items of the other (fewbench extend); or make both "
             "source models of one table (fewbench add)",
+            kind="changed",
         )
 
 

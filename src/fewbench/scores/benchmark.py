@@ -79,7 +79,9 @@ class ItemTable:
         if WEIGHT in self.items:
             _check_weights(self.items[WEIGHT])
         if self.average not in ("micro", "macro"):
-            raise ScoresError(f"unknown average {self.average!r}", hint="use micro or macro")
+            raise ScoresError(
+                f"unknown average {self.average!r}", hint="use micro or macro", kind="unknown"
+            )
 
     @property
     def n_items(self) -> int:
@@ -304,6 +306,7 @@ def check_labels(labels: "pd.Index[Any]", kind: str) -> None:
             f"{counted(len(bad), f'{kind} id is', f'{kind} ids are')} empty or not text: "
             f"{some(bad)}",
             hint=f"give every {kind} a name",
+            kind="name",
         )
     if not labels.is_unique:
         twice = labels[labels.duplicated()].unique()
@@ -311,6 +314,7 @@ def check_labels(labels: "pd.Index[Any]", kind: str) -> None:
             f"{counted(len(twice), f'{kind} id appears', f'{kind} ids appear')} more than once: "
             f"{some(twice)}",
             hint=f"give every {kind} its own id",
+            kind="repeated",
         )
     check_forms(labels, kind)
 
@@ -354,5 +358,6 @@ def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> In
             f"{counted(len(unknown), f'{kind} is', f'{kind}s are')} not in the scores: "
             f"{some(unknown)}",
             hint=hint,
+            kind="unknown",
         )
     return cast(IntArray, places.astype(np.intp))

@@ -83,7 +83,7 @@ def from_long(
     with mistakes.noted():
         require_columns(table, [name for name in named if name])
     if table.empty:
-        raise ScoresError("the table has no rows")
+        raise ScoresError("the table has no rows", kind="too-few")
     sound = set[str | None]()
     for name in dict.fromkeys(named):
         if name and [*table.columns].count(name) == 1:

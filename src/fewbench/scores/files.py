@@ -66,7 +66,9 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix != ".parquet":
         raise ScoresError(
-            f"{target}: scores are saved as Parquet", hint=f"use {target.with_suffix('.parquet')}"
+            f"{target}: scores are saved as Parquet",
+            hint=f"use {target.with_suffix('.parquet')}",
+            kind="format",
         )
     stored, options = None, scores.probabilities
     if options is not None:
@@ -161,7 +163,9 @@ def is_saved(path: Path) -> bool:
     except (pa.ArrowException, OSError) as error:
         reason = first_line(error)
         raise ScoresError(
-            f"{path}: not a whole Parquet file ({reason})", hint="write or copy it again"
+            f"{path}: not a whole Parquet file ({reason})",
+            hint="write or copy it again",
+            kind="damaged",
         ) from error
 
 
@@ -174,7 +178,9 @@ def _read_cells(source: Path, digest: str) -> FloatArray:
                 "changed since fewbench wrote it", hint="read it with fewbench import"
             )
     if scores.digest != digest:
-        raise ScoresError(f"{source}: changed while it was in use", hint="start again")
+        raise ScoresError(
+            f"{source}: changed while it was in use", hint="start again", kind="changed"
+        )
     return scores.held
 
 
@@ -223,11 +229,12 @@ def _open_parquet(
     except FewbenchError as error:
         if error.message.startswith(f"{source}: "):
             raise
-        raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+        raise error.within(str(source)) from error
     except (pa.ArrowException, OSError) as error:
         raise ScoresError(
             f"{source}: not a whole Parquet file ({first_line(error)})",
             hint="read other files with fewbench import or fewbench.import_results",
+            kind="damaged",
         ) from error
     except UNFIT as error:
         raise ScoresError(

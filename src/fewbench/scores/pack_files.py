@@ -234,7 +234,9 @@ def choose_part(source: Path, parts: list[Part], name: str | None) -> Part:
             hint=f"name one: {source}:{names[0]}; fewbench pack show {quoted(source)} lists them",
         )
     if name not in names:
-        raise PackError(f"{source}: no benchmark {name!r}", hint=did_you_mean(name, names))
+        raise PackError(
+            f"{source}: no benchmark {name!r}", hint=did_you_mean(name, names), kind="unknown"
+        )
     return parts[names.index(name)]
 
 
@@ -243,7 +245,7 @@ def scores_of(source: Path, part: Part) -> Scores:
     try:
         return _scores(part)
     except FewbenchError as error:
-        raise PackError(f"{source}: {error.message}", hint=_AGAIN) from error
+        raise PackError(f"{source}: {error.message}", hint=_AGAIN, kind="damaged") from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise _damaged(source, f"its content does not fit together: {first_line(error)}") from error
 
@@ -252,7 +254,7 @@ _AGAIN = "fetch or make the pack again"
 
 
 def _damaged(source: Path, why: str) -> PackError:
-    return PackError(f"{source}: not a whole pack: {why}", hint=_AGAIN)
+    return PackError(f"{source}: not a whole pack: {why}", hint=_AGAIN, kind="damaged")
 
 
 def _described(source: Path, text: str) -> PackRecord:
@@ -326,6 +328,7 @@ def _refuse(count: int) -> NoReturn:
     raise PackError(
         f"the pack contains the source models' answers to its {kept} only",
         hint="use the table that the pack was made from",
+        kind="unsupported",
     )
 
 

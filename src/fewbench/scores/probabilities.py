@@ -101,6 +101,7 @@ class StoredProbabilities:
                 f"{self.path}: its option probabilities were changed or damaged "
                 f"({first_line(error)})",
                 hint="start again with a whole copy, or import the scores again",
+                kind="damaged",
             ) from error
         return values
 

@@ -47,6 +47,7 @@ class Scale:
             raise ScoresError(
                 f"a score range needs two finite numbers in order, not {self.low}..{self.high}",
                 hint="pass the smallest and the largest possible score, such as 0,100",
+                kind="range",
             )
 
     def to_unit(self, scores: ArrayLike) -> FloatArray:

@@ -174,7 +174,8 @@ class Scores(ItemTable):
         if self.repeats is not None and self.repeats.counts.shape != shape:
             raise ScoresError(
                 f"numbers of answers have {self.repeats.counts.shape} models and items, the scores "
-                f"{shape}"
+                f"{shape}",
+                kind="conflict",
             )
         if self.probabilities is not None:
             if self.probabilities.shape[:2] != shape:
@@ -628,6 +629,7 @@ def _check_cells(
         raise ScoresError(
             f"{counted(len(empty), 'model')} without any answer: {some(models[empty])}",
             hint="fill in their scores, which are empty, or leave them out",
+            kind="unanswered",
         )
 
 

@@ -44,7 +44,7 @@ class Cache:
         if is_folder(place):
             files = sorted(path.glob(MINE)) if path.is_dir() else []
             if path.is_dir() and not files and any(path.iterdir()):
-                raise StudyError(f"{path} is a folder of something else", hint=HINT)
+                raise StudyError(f"{path} is a folder of something else", hint=HINT, kind="taken")
             path = path / MINE.replace("*", f"{socket.gethostname()}-{os.getpid()}")
         self._mine = Lines(path)
         for file in files:

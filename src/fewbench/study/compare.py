@@ -228,6 +228,7 @@ def _check(
         raise StudyError(
             f"repeats {repeats}, workers {workers}, seed {seed} is too low",
             hint="use 1 or more repeats and workers, and a seed of 0 or more",
+            kind="range",
         )
     kinds = [setting.name for setting in settings]
     if len(set(kinds)) < len(kinds):

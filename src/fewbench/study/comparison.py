@@ -108,6 +108,7 @@ class Comparison(Shown):
             raise StudyError(
                 "the comparison has several splits: name one",
                 hint=f"use one of {', '.join(chosen['split'].unique())}",
+                kind="conflict",
             )
         first, two = (chosen[chosen["method"] == name] for name in (method, other))
         if first.empty or two.empty:

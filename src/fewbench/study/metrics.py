@@ -419,5 +419,6 @@ def find_metric(name: str) -> Metric:
                 ],
                 f"use one of {', '.join(METRICS)}, or {OF_TASKS} before a name",
             ),
+            kind="unknown",
         )
     return METRICS[plain]

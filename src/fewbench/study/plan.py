@@ -218,11 +218,14 @@ def plan(
         raise StudyError(
             f"repeats {repeats}, workers {workers}, seed {seed} is too low",
             hint=f"repeats must be {FEWEST_REPEATS} or more, workers 1 or more, the seed 0 or more",
+            kind="range",
         )
     if not 0.5 <= power < 1:
         raise StudyError(f"the power is {power:g}", hint="give a number from 0.5 to 0.99")
     if price is not None and not 0 < price < math.inf:
-        raise StudyError(f"price {price:g} is not a price", hint="give a number above 0")
+        raise StudyError(
+            f"price {price:g} is not a price", hint="give a number above 0", kind="range"
+        )
     if not learns_from_whole(scores) or scores.whole.n_models < LEAST_KNOWN:
         return plan_sample(
             scores, goal, wanted, level, power, prices, priced, fixed_items=fixed_items
@@ -325,7 +328,9 @@ def backtests_by_relation(
     both need one run: new families, or without families targets like the sources.
     """
     if target is not None and target not in TARGETS:
-        raise StudyError(f"unknown target {target!r}", hint=did_you_mean(str(target), TARGETS))
+        raise StudyError(
+            f"unknown target {target!r}", hint=did_you_mean(str(target), TARGETS), kind="unknown"
+        )
     backtests: dict[Target, Backtest] = {}
     notes = []
     groups = source_groups(table)

@@ -77,7 +77,9 @@ class SplitSettings:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise StudyError(f"unknown split {self.kind!r}", hint=did_you_mean(self.kind, KINDS))
+            raise StudyError(
+                f"unknown split {self.kind!r}", hint=did_you_mean(self.kind, KINDS), kind="unknown"
+            )
         if not 0.0 < self.targets < 1.0:
             raise StudyError(f"targets {self.targets} is not a share", hint="use 0.25, for example")
         if self.kind == "every" and self.targets > 0.5:
@@ -90,7 +92,9 @@ class SplitSettings:
             )
         if self.sources is not None and self.sources < 2:
             raise StudyError(
-                f"sources {self.sources} is too low", hint="keep at least 2 source models"
+                f"sources {self.sources} is too low",
+                hint="keep at least 2 source models",
+                kind="range",
             )
         if not 0.0 <= self.gap < 1.0 - self.targets:
             raise StudyError(
@@ -211,7 +215,9 @@ def _given(scores: Scores) -> tuple[IntArray, IntArray]:
     wrong = sorted({str(value) for value in role} - {"source", "target"})
     if wrong:
         raise StudyError(
-            f"unknown roles {some(wrong)} in the column 'role'", hint="use source and target"
+            f"unknown roles {some(wrong)} in the column 'role'",
+            hint="use source and target",
+            kind="unknown",
         )
     return np.flatnonzero(role == "source"), np.flatnonzero(role == "target")
 

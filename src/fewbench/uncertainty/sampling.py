@@ -28,7 +28,9 @@ INSIDE = 21
 def check_level(level: float) -> None:
     """Raise FewbenchError unless 0 < level < 1."""
     if not 0.0 < level < 1.0:
-        raise FewbenchError(f"level {level} is not between 0 and 1", hint="use a share such as 0.9")
+        raise FewbenchError(
+            f"level {level} is not between 0 and 1", hint="use a share such as 0.9", kind="range"
+        )
 
 
 @lru_cache(maxsize=4096)

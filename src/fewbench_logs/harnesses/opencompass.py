@@ -310,7 +310,11 @@ def _scores_of(
         if not all(
             item.labels and {"prediction", "gold"} <= item.prediction.keys() for item in items
         ):
-            raise ReaderError(f"{path}: predictions that were not evaluated", hint=AGAIN.format(""))
+            raise ReaderError(
+                f"{path}: predictions that were not evaluated",
+                hint=AGAIN.format(""),
+                kind="unanswered",
+            )
         cells = [{METRIC: str(item.prediction["prediction"]) == item.gold} for item in items]
         return cells, ["not evaluated by OpenCompass; the option of least perplexity is the answer"]
     named = next((name for name in RIGHT if any(name in item.detail for item in items)), None)

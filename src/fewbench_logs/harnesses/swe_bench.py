@@ -238,6 +238,7 @@ def _instances(path: Path, state: object) -> tuple[str, ...]:
         raise ReaderError(
             f"{path}: column {INSTANCE} has empty or repeated ids, or none",
             hint="pass the table of the data set, with one row per instance",
+            kind="repeated",
         )
     return ids
 

@@ -117,6 +117,7 @@ def _split_name(predictions: str, path: Path, status: _Status) -> tuple[str, str
     raise ReaderError(
         f"{path}: its name does not separate model and dataset",
         hint="keep it in VLMEvalKit's folder, which has the name of the model",
+        kind="name",
     )
 
 
@@ -160,7 +161,7 @@ def _read_xlsx(path: Path) -> list[Row]:
     try:
         content = io.BytesIO(path.read_bytes())  # openpyxl leaves a torn file open
     except OSError as error:
-        raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
+        raise ReaderError(f"{path}: cannot be read ({error.strerror})", kind="damaged") from error
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of styles and dates that do not matter here
@@ -171,7 +172,9 @@ def _read_xlsx(path: Path) -> list[Row]:
     except Exception as error:  # zip, XML and openpyxl's own, by what is broken
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise ReaderError(
-            f"{path}: not a whole .xlsx file ({reason})", hint="copy it again, or delete it"
+            f"{path}: not a whole .xlsx file ({reason})",
+            hint="copy it again, or delete it",
+            kind="damaged",
         ) from error
     return _with_header(path, lines)
 
@@ -182,11 +185,12 @@ def _read_tsv(path: Path) -> list[Row]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [line for line in csv.reader(file, delimiter="\t", strict=True) if line]
     except OSError as error:
-        raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
+        raise ReaderError(f"{path}: cannot be read ({error.strerror})", kind="damaged") from error
     except (ValueError, csv.Error) as error:  # the decoder's and the parser's
         raise ReaderError(
             f"{path}: not a whole table with tabs ({first_line(error)})",
             hint="copy it again, or delete it",
+            kind="damaged",
         ) from error
     finally:
         csv.field_size_limit(usual)

@@ -264,7 +264,9 @@ def find_eee(ask: Ask, fetcher: Fetcher) -> Index:
         names = sorted({str(row["benchmark"]) for row in usable})
         if ask.benchmark not in names:
             hint = did_you_mean(str(ask.benchmark), names)
-            raise PublicError(f"{EEE}: no benchmark {ask.benchmark!r} with items", hint=hint)
+            raise PublicError(
+                f"{EEE}: no benchmark {ask.benchmark!r} with items", hint=hint, kind="unknown"
+            )
         mine = {
             str(row["object_path"]): str(row["instance_level_path"])
             for row in usable

@@ -261,6 +261,7 @@ def mismatch(matrix: TaskMatrix, chosen: IntArray) -> float:
         raise MethodError(
             "the difficulty of the tasks is not known",
             hint="measure every task as a target, or compare tasks by source scores",
+            kind="missing",
         )
     mean = float(np.average(matrix.ease, weights=matrix.weights))
     of_chosen = float(np.average(matrix.ease[chosen], weights=matrix.weights[chosen]))
@@ -310,6 +311,7 @@ def make_chooser(piece: Piece) -> TaskChooser:
         raise MethodError(
             f"unknown task chooser {piece.name!r}",
             hint=f"use {some([*CHOOSERS, *SHORT], 20)}",
+            kind="unknown",
         )
     return cast(TaskChooser, with_settings(CHOOSERS[piece.name], piece.settings, piece.name))
 

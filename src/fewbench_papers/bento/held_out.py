@@ -56,6 +56,7 @@ class HeldOutTasks:
             raise StudyError(
                 "the results have only one model or family, so none can be held out",
                 hint="pass other models with --results",
+                kind="too-few",
             )
 
     @cached_property

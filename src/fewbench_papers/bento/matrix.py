@@ -105,7 +105,9 @@ class TaskMatrix:
 
     def __post_init__(self) -> None:
         if len(self.names) < 2:
-            raise MethodError("there is only one task, so there is nothing to choose")
+            raise MethodError(
+                "there is only one task, so there is nothing to choose", kind="too-few"
+            )
         if not np.isfinite(self.rows).all():
             raise MethodError(f"some of the tasks' {self.kind} is missing")
 
@@ -180,6 +182,7 @@ def of_items(scores: Scores) -> TaskMatrix:
         raise MethodError(
             "the items have no texts",
             hint="import them with --items FILE, a table with columns item and text",
+            kind="missing",
         )
     item_text = np.array(item_texts(scores), dtype=object)
     texts = {

@@ -45,7 +45,9 @@ def read_task_table(
             hint="add a column for every task",
         )
     if not len(table):
-        raise ReaderError(f"{path}: no models", hint="write one row per model under the header")
+        raise ReaderError(
+            f"{path}: no models", hint="write one row per model under the header", kind="too-few"
+        )
     models = table["model"]
     if (nameless := ~models.astype(bool)).any():
         raise ReaderError(f"{path}: row {nameless.argmax() + 2} names no model")

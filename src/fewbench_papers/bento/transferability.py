@@ -74,7 +74,9 @@ class Transferability:
         if unknown := sorted(set(self.targets) - set(self.tasks)):
             raise MethodError(f"targets that are not tasks: {some(unknown)}")
         if len(self.tasks) < 2:
-            raise MethodError("there is only one task, so there is nothing to choose")
+            raise MethodError(
+                "there is only one task, so there is nothing to choose", kind="too-few"
+            )
         if not self.targets:
             raise MethodError("no task was a target: nothing was measured")
         if self.n_questions.shape != shape[:1] or (self.n_questions < 1).any():
@@ -182,7 +184,7 @@ class Transferability:
                 )
             path = path / MATRIX
         if not path.is_file():
-            raise MethodError(f"{path}: no such file")
+            raise MethodError(f"{path}: no such file", kind="missing")
         refuse_pointer(path, MethodError)
         try:
             matrix = _from_csv(path) if path.suffix.lower() == ".csv" else _from_npz(path)
@@ -221,7 +223,9 @@ def _as_metric(matrix: Transferability, metric: Metric | None) -> Transferabilit
         return matrix
     if metric not in (None, *get_args(Metric)):
         raise MethodError(
-            f"unknown metric {metric!r}", hint=f"use one of {', '.join(get_args(Metric))}"
+            f"unknown metric {metric!r}",
+            hint=f"use one of {', '.join(get_args(Metric))}",
+            kind="unknown",
         )
     entries = matrix.values[np.isfinite(matrix.values)]
     if metric == "loss":

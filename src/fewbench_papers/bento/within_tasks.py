@@ -200,6 +200,7 @@ def _load(path: str) -> tuple[Transferability, str]:
         raise MethodError(
             f"{source}: no such file",
             hint="matrix=FILE that fewbench transfer measure wrote, or scores, or text",
+            kind="missing",
         )
     now = source.stat()
     return _read_matrix(source, now.st_mtime_ns, now.st_size)

@@ -78,7 +78,7 @@ def test_families_that_are_never_on_both_sides():
     trial = trial_of(named(scores, own))
     with pytest.raises(StudyError, match="no target has a source of its own family"):
         affinity(native_families(trial))
-    with pytest.raises(StudyError, match="no family has 3 targets"):
+    with pytest.raises(StudyError, match="3 targets"):
         without_family(trial)
 
 

@@ -171,9 +171,9 @@ def test_where_families_think_alike_the_nearest_part_is_the_best():
 def test_too_few_sources_and_impossible_numbers_are_said():
     scores = simulate(14, 40)
     trial = open_trial(scores, Split(np.arange(8), np.arange(8, 14)), Tailored(), 12, 0)
-    with pytest.raises(StudyError, match="8 sources cannot be divided by nearness into 5 parts"):
+    with pytest.raises(StudyError, match=r"8 sources.*5 parts"):
         by_nearness(trial)
-    with pytest.raises(StudyError, match="9 native sources of 8"):
+    with pytest.raises(StudyError, match=r"9 native.*8"):
         by_count(trial, [9])
     assert counts_to_try(8) == [1, 2, 3, 5, 6, 8]
     assert counts_to_try(1) == [1]

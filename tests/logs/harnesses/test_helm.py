@@ -121,9 +121,7 @@ class TestRuns:
 
     def test_splits_are_filters(self, suites):
         folder = suites / "v2" / "toy_sums:valid=2,model=toy_model-b"
-        with pytest.raises(
-            ReaderError, match=r"several choices of --filter: task 'toy_sums:valid=2' has 'valid'"
-        ):
+        with pytest.raises(ReaderError, match=r"--filter.*'toy_sums:valid=2'.*'valid'"):
             joined(folder, metric="exact_match")
         for split, rows in (("valid", slice(0, 2)), ("test", slice(2, 8))):
             values = joined(folder, metric="exact_match", filter=split).scores.values
@@ -167,7 +165,7 @@ class TestRuns:
 
 class TestMetrics:
     def test_must_be_asked_and_bookkeeping_is_not_offered(self, letters):
-        with pytest.raises(ReaderError, match=r"several choices of --metric") as caught:
+        with pytest.raises(ReaderError, match="--metric") as caught:
             joined(letters)
         assert "'exact_match', 'exact_match@5', 'quasi_exact_match'" in str(caught.value)
         assert not re.search("num_|runtime|logprob|max_prob|co2", str(caught.value))
@@ -179,7 +177,7 @@ class TestMetrics:
         change(sums / "per_instance_stats.json", leave_out)
         run = runs_in(sums)[0]
         assert run.numbers("quasi_exact_match").tolist() == right_sums("toy/model-a")
-        with pytest.raises(ReaderError, match=r"entry 3: metric 'exact_match' .* is absent"):
+        with pytest.raises(ReaderError, match=r"entry 3.*'exact_match'"):
             run.numbers("exact_match")
 
     def test_two_metrics_of_one_name(self, sums):
@@ -191,7 +189,7 @@ class TestMetrics:
         change(sums / "per_instance_stats.json", twice)
         run = runs_in(sums)[0]
         assert run.n_rows == 8
-        with pytest.raises(ReaderError, match=r"entry 1: metric 'exact_match' .* a list of 2"):
+        with pytest.raises(ReaderError, match=r"entry 1.*'exact_match'.*2"):
             run.numbers("exact_match")
 
 
@@ -325,12 +323,12 @@ class TestWhatIsMissing:
         assert (run.model, run.task) == ("toy_model-a", SEPARATE)
         assert noted(run, "no run_spec.json in the folder")
         moved = capitals.rename(capitals.with_name("moved"))
-        with pytest.raises(ReaderError, match=r"no file names the model .*run_spec.json"):
+        with pytest.raises(ReaderError, match=r"run_spec.json"):
             runs_in(moved)
 
     def test_answers_that_were_never_scored(self, sums):
         (sums / "per_instance_stats.json").unlink()
-        with pytest.raises(ReaderError, match=r"scenario_state.json: answers without scores"):
+        with pytest.raises(ReaderError, match=r"scenario_state.json"):
             runs_in(sums)
 
     def test_pictures_are_known_by_the_id(self, sums):

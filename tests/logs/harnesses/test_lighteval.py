@@ -128,7 +128,7 @@ class TestParts:
                 row["metric"] = {"em": [0.0, 1.0]}
 
         (run,) = Lighteval().read(LogUnit(changed(tmp_path, both)), Wants())
-        with pytest.raises(ReaderError, match=r"row 1: metric 'em' .* a list of 2"):
+        with pytest.raises(ReaderError, match=r"row 1.*'em'.*2"):
             run.numbers("em")
 
 
@@ -198,14 +198,14 @@ class TestFiles:
             for row in rows:
                 row["doc"]["gold_index"] = "first"
 
-        with pytest.raises(ReaderError, match="row 1: not as lighteval writes it"):
+        with pytest.raises(ReaderError, match="row 1"):
             Lighteval().read(LogUnit(changed(tmp_path, spoil)), Wants())
 
     def test_no_rows(self, tmp_path):
         source = Lighteval().find(below(NEW))[0].path
         path = tmp_path / source.name
         pq.write_table(pq.read_table(source)[:0], path)
-        with pytest.raises(ReaderError, match="empty, no answer was logged"):
+        with pytest.raises(ReaderError, check=lambda error: error.kind == "unanswered"):
             Lighteval().read(LogUnit(path), Wants())
 
 

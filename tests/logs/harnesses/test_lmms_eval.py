@@ -128,7 +128,7 @@ class TestWhatLmmsEvalWrote:
         shutil.copytree(LOGS / "limited", tmp_path / "out")
         (path,) = tmp_path.rglob("*toy_capitals.jsonl")
         path.write_bytes(path.read_bytes()[:-20])
-        with pytest.raises(ReaderError, match=r"toy_capitals\.jsonl, line 3: not whole JSON"):
+        with pytest.raises(ReaderError, match=r"toy_capitals\.jsonl.*line 3.*JSON"):
             runs_of(tmp_path)
         run = runs_of(tmp_path, salvage=True)[0]
         assert run.numbers("exact_match").tolist() == capitals(B)[2:4]
@@ -154,7 +154,7 @@ class TestMetrics:
         written.results()
         (run,) = written.runs()
         assert run.numbers("exact_match").tolist() == [1, 1]
-        with pytest.raises(ReaderError, match=r"line 2: metric 'other' of task 't' is absent"):
+        with pytest.raises(ReaderError, match=r"line 2.*'other'.*'t'"):
             run.numbers("other")
 
     def test_the_score_has_another_name(self, written):
@@ -195,7 +195,7 @@ class TestWithoutResults:
 
     def test_two_filters_cannot_be_named(self, written):
         written.samples([written.row(0), written.row(0)])
-        with pytest.raises(ReaderError, match=r"line 2: document 0 has a further row; .*filter"):
+        with pytest.raises(ReaderError, match=r"line 2.*document 0"):
             written.runs()
 
 
@@ -204,7 +204,7 @@ class TestMistakes:
         rows = [written.row(i) for i in (0, 1)]
         written.samples([*rows, *rows, *rows])
         written.results(configs={"t": {"filter_list": [{"name": "one"}, {"name": "two"}]}})
-        with pytest.raises(ReaderError, match=r"line 5: document 0 .* than the task has filters"):
+        with pytest.raises(ReaderError, match=r"line 5.*document 0"):
             written.runs()
 
     @pytest.mark.parametrize(

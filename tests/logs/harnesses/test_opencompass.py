@@ -157,7 +157,7 @@ class TestForms:
         assert run.numbers("correct").tolist() == [1, *sums(A)[1:]]
         assert noted(run.notes, "do not say which items are right")
         change(path, lambda data: data | {"accuracy": 50.0})
-        with pytest.raises(ReaderError, match=r"gives 62\.50, not the accuracy 50\.0"):
+        with pytest.raises(ReaderError, match=r"62\.50, .* 50\.0"):
             runs_of(folder)
 
     def test_predictions_alone_tell_tasks_by_perplexity(self):
@@ -168,7 +168,7 @@ class TestForms:
         (run,) = OpenCompass().read(by_task["toy_capitals"], Wants())
         assert run.numbers("correct").tolist() == capitals(A)[:3]
         assert noted(run.notes, "not evaluated by OpenCompass")
-        with pytest.raises(ReaderError, match="were not evaluated") as error:
+        with pytest.raises(ReaderError, check=lambda error: error.kind == "unanswered") as error:
             OpenCompass().read(by_task["toy_sums"], Wants())
         assert "--mode eval" in error.value.hint
 
@@ -181,7 +181,7 @@ class TestForms:
         assert run.group == str(NEW / "split")
 
     def test_only_a_percentage(self):
-        with pytest.raises(ReaderError, match="no details of single items, only 'score'") as error:
+        with pytest.raises(ReaderError, match="'score'") as error:
             import_results(NEW / "no_details")
         assert "--dump-eval-details" in error.value.hint
 
@@ -208,9 +208,7 @@ class TestWhatIsAsked:
         (run,) = OpenCompass().read(unit, Wants(key="example_abbr"))
         named = [f"toy_sums_twice_{i}" for i in range(8) for _ in range(2)]
         assert run.columns["content"].tolist() == named
-        with pytest.raises(
-            ReaderError, match="entry 1: the item has no text or number 'id'"
-        ) as error:
+        with pytest.raises(ReaderError, match=r"entry 1.*'id'") as error:
             OpenCompass().read(unit, Wants(key="id"))
         assert "'example_abbr'" in error.value.hint
 

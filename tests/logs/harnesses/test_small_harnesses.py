@@ -47,7 +47,7 @@ def test_evalplus_counts_each_sample_and_needs_base_tests_for_plus(tmp_path):
         assert base.repeats.counts.tolist() == [[1, 2, 1]]
     plain = save(tmp_path / "model-y" / "samples_eval_results.json", {"eval": newer})
     assert import_results(plain, metric="base").scores.model_ids == ["model-y"]
-    with pytest.raises(ReaderError, match="problem 'HumanEval/0' has a list of 0"):
+    with pytest.raises(ReaderError, match=r"'HumanEval/0'.*0"):
         import_results(save(plain, {"eval": {"HumanEval/0": []}}))
 
 
@@ -71,7 +71,7 @@ def test_evalscope_has_a_task_for_each_subset_and_repeats(tmp_path):
     assert scores.repeats.counts.tolist() == [[2, 2]]
     assert scores.items["group"].tolist() == ["math_500", "math_500"]
     bad = save(tmp_path / "reviews" / "m2" / "gsm8k_main.jsonl", [review(0, {})])
-    with pytest.raises(ReaderError, match=r"line 1: no sample_score\.score\.value"):
+    with pytest.raises(ReaderError, match=r"line 1.*sample_score"):
         import_results(bad)
 
 
@@ -101,7 +101,7 @@ def test_promptfoo_counts_errors_as_not_run_and_the_same_test_again(tmp_path):
     path = save(
         tmp_path / "r.json", {"evalId": None, "results": {"version": 3, "results": results}}
     )
-    with pytest.raises(ReaderError, match="several choices of --metric") as caught:
+    with pytest.raises(ReaderError, match="--metric") as caught:
         import_results(path)
     assert "--metric pass" in caught.value.hint
     reading = import_results(path, metric="pass")

@@ -115,7 +115,7 @@ class TestTable:
         runs = {run.filter: run for run in runs_of(exact.parent)}
         assert runs["exact_matching"].numbers("hit").tolist() == [1, 1, 1]
         assert runs["my_own-judge"].numbers("hit").tolist() == [0, 1, 0]
-        with pytest.raises(ReaderError, match="several choices of --filter"):
+        with pytest.raises(ReaderError, match="--filter"):
             import_results(exact.parent)
         assert import_results(exact).scores.values.tolist() == [[1, 1, 1]]
 
@@ -139,7 +139,7 @@ class TestNames:
         path = sheet(rows())
         moved = tmp_path / path.name
         shutil.move(path, moved)
-        with pytest.raises(ReaderError, match="does not separate model and dataset"):
+        with pytest.raises(ReaderError, check=lambda error: error.kind == "name"):
             import_results(moved, form="vlmevalkit")
 
     def test_the_run_s_status_names_the_model(self, sheet):
@@ -149,7 +149,7 @@ class TestNames:
         run = only(path)
         assert (run.model, run.task, run.stamp) == ("org_m", "ds", "T20260101-000000")
         status.write_text('{"model_name": "or')
-        with pytest.raises(ReaderError, match=r"status\.json: not whole JSON"):
+        with pytest.raises(ReaderError, match=r"status\.json.*JSON"):
             only(path)
 
     def test_half_way_sheets_are_not_results(self, sheet):
@@ -203,7 +203,7 @@ class TestScores:
         made = rows(eval_match=["[1.0]", "[None]", "[1.0]"])
         for row in made:
             del row["hit"]
-        with pytest.raises(ReaderError, match=r"row 2: eval_match is '\[None\]', not a list"):
+        with pytest.raises(ReaderError, match=r"row 2.*eval_match.*'\[None\]'"):
             only(sheet(made, name="m_GQA_results.tsv"))
 
     def test_items_without_a_score_are_left_out_and_named(self, sheet):
@@ -234,7 +234,7 @@ class TestBroken:
     def test_predictions_without_an_evaluation(self, folder, request):
         if folder == "infer":
             request.getfixturevalue("excel")
-        with pytest.raises(ReaderError, match=r"no column 'hit' or 'score'") as error:
+        with pytest.raises(ReaderError, match=r"'hit'.*'score'") as error:
             import_results(FIXTURES / folder)
         assert "--damaged skip" in error.value.hint
 

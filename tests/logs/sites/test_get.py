@@ -137,7 +137,7 @@ def test_other_objects_than_arrays_are_refused_unread(site):
     np.save(file, np.array([[print, print]], dtype=object), allow_pickle=True)
     folder = "BenchmarkDatasets/arc_challenge"
     site.github["marvelcell/TailoredBench"][f"{folder}/source_model_alldata.npy"] = file.getvalue()
-    with pytest.raises(PublicError, match="not laid out as this source does"):
+    with pytest.raises(PublicError, check=lambda error: error.kind == "misread"):
         fewbench.get("tailoredbench", benchmark="arc_challenge")
 
 
@@ -169,7 +169,7 @@ def test_models_may_be_named(site, name, monkeypatch, capsys):
         main()
     assert not ended.value.code, capsys.readouterr().err
     assert json.loads(capsys.readouterr().out)["models"] == wanted
-    with pytest.raises(PublicError, match="none of the 2 models named is there"):
+    with pytest.raises(PublicError, match="2 models"):
         fewbench.get(name, models=["nobody", "no-one"], **words)
 
 
@@ -230,7 +230,7 @@ def test_listings_that_fail(site):
     assert fewbench.find_public_files("swe-bench").n_bytes > 0
     spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "99999999999"}
     site.faults[swe] = [spent] * 6
-    with pytest.raises(PublicError, match="limit of requests"):
+    with pytest.raises(PublicError, check=lambda error: error.kind == "unreachable"):
         fewbench.get("swe-bench")
     # One model that is not there is left out and named; a host that fails is not.
     asked = LAYOUTS["open-llm-leaderboard-v1"][0]
@@ -415,7 +415,7 @@ def test_replies_are_read_no_further_than_expected(site, monkeypatch):
     monkeypatch.setattr(fetching, "MOST_JSON", 0.001)
     for one, name in ((ignoring, "livebench"), (packing, "swe-bench")):
         site.answer = one
-        with pytest.raises(PublicError, match="sends more than"):
+        with pytest.raises(PublicError, check=lambda error: error.kind == "limit"):
             fewbench.get(name, **LAYOUTS[name][0])
     assert sum(site.sent.values()) < 2**24
 
@@ -599,6 +599,6 @@ def test_the_command(site, monkeypatch, capsys):
 def test_without_the_extra(monkeypatch):
     for module, name in (("huggingface_hub", "livebench"), ("requests", "livecodebench")):
         monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(fewbench.FewbenchError, match="needs huggingface_hub") as found:
+        with pytest.raises(fewbench.FewbenchError, match="huggingface_hub") as found:
             fewbench.get(name)
         assert "fewbench[hub]" in found.value.hint

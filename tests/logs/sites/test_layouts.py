@@ -152,7 +152,7 @@ def test_layouts_that_changed_are_told_from_layouts_misread(site, monkeypatch):
     files = site.github["TIGER-AI-Lab/MMLU-Pro"]
     for path in [path for path in files if path.endswith(".zip")]:
         files[path] = zipped([{"id": 1}])
-    with pytest.raises(PublicError, match="not laid out") as changed:
+    with pytest.raises(PublicError, check=lambda error: error.kind == "misread") as changed:
         fewbench.get("mmlu-pro")
     assert f"pass --revision {SOURCES['mmlu-pro'].tried_at}" in changed.value.hint
     tried = "c" * 40
@@ -270,7 +270,7 @@ def test_items_are_named_as_the_readers_of_their_harnesses_name_them(site, tmp_p
 def test_instances_are_needed_to_read_swe_bench(site):
     listed = fewbench.find_public_files("swe-bench")
     del site.hub["SWE-bench/SWE-bench_Verified"]["data/test-00000-of-00001.parquet"]
-    with pytest.raises(PublicError, match="no such file"):
+    with pytest.raises(PublicError, check=lambda error: error.kind == "missing"):
         listed.fetch()
 
 

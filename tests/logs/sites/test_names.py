@@ -61,7 +61,7 @@ def test_a_benchmark_or_split_follows_a_colon(site):
     assert fewbench.load_scores("swe-bench:verified").n_items == 6
     with pytest.raises(PublicError, match=r"no --benchmark named.*metabench:gsm8k"):
         fewbench.load_scores("metabench")
-    with pytest.raises(PublicError, match=r"no benchmark 'gsm8'.*use one of metabench:arc"):
+    with pytest.raises(PublicError, match="'gsm8'"):
         fewbench.load_scores("metabench:gsm8")
 
 

@@ -18,5 +18,5 @@ def test_an_item_without_a_cost_is_named(wrong):
     priced = replace(table, items=table.items.assign(price=costs))
     with pytest.raises(ScoresError, match=f"1 item without a cost above 0 in .*{name}"):
         find_method("fewbench(cost=price)").start(priced, 5, 0, ["new"])
-    with pytest.raises(ScoresError, match=r"no column 'prize'.*did you mean price"):
+    with pytest.raises(ScoresError, match="'prize'"):
         find_method("optimal-design(cost=prize)+kriging").start(priced, 5, 0, ["new"])

@@ -59,7 +59,7 @@ def test_what_is_no_such_table(write, content, said):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(ReaderError, match=r"nope\.csv: no such file"):
+    with pytest.raises(ReaderError, match=r"nope\.csv"):
         read_task_table(tmp_path / "nope.csv", ["a"])
-    with pytest.raises(ReaderError, match=r"not a table that fewbench can read"):
+    with pytest.raises(ReaderError, check=lambda error: error.kind == "format"):
         read_task_table(tmp_path, ["a"])

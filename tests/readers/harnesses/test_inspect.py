@@ -124,7 +124,7 @@ class TestUnanswered:
 
     def test_no_sample_has_a_score(self, tmp_path):
         path = changed_json(tmp_path, lambda log: log["samples"].clear())
-        with pytest.raises(ReaderError, match=r"no sample has a score.*no samples.*--damaged skip"):
+        with pytest.raises(ReaderError, match="--damaged skip"):
             read_one(path)
 
 
@@ -142,7 +142,7 @@ class TestScores:
         assert run.numbers("parts.right").tolist() == [1.0, 0.0]
         assert run.numbers("parts.length").tolist() == [12.0, 13.0]
         assert run.numbers("graded").tolist() == [1.0, 0.5]
-        with pytest.raises(ReaderError, match=r"sample 1: metric 'halves' .* a list of 2, not one"):
+        with pytest.raises(ReaderError, match=r"sample 1.*'halves'.*2,"):
             run.numbers("halves")
 
     def test_a_sample_that_one_scorer_left_out_is_not_run(self):
@@ -163,7 +163,7 @@ class TestScores:
             log["samples"][1]["scores"]["choice"]["value"] = "good"
 
         run = read_one(changed_json(tmp_path, rate))
-        with pytest.raises(ReaderError, match=r"sample 2: metric 'choice'.* the text 'good'"):
+        with pytest.raises(ReaderError, match=r"sample 2.*'choice'.*'good'"):
             run.numbers("choice")
 
     def test_epochs_of_which_some_failed(self, tmp_path):

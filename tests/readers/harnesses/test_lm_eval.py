@@ -149,7 +149,7 @@ class TestMetricAndFilter:
         assert noted(reading, "metric 'acc_norm' of 1 task: 't'")
         only = import_results(logs.root, metric="acc")  # where there is one there is nothing to ask
         assert only.scores.items["metric"].tolist() == ["acc"] * 3 + ["exact_match"]
-        with pytest.raises(ReaderError, match=r"no task has the metric 'f1'; there is 'acc', "):
+        with pytest.raises(ReaderError, match=r"'f1'.*'acc'"):
             import_results(logs.root, metric="f1")
 
     def test_a_file_of_another_name(self, logs):
@@ -163,7 +163,7 @@ class TestMetricAndFilter:
         rows = [logs.free(0, "x", scores={"strict": True, "each": [True, False], "f1": [0, 1]})]
         logs.write("a", "t", rows)
         assert import_results(logs.root).scores.values.tolist() == [[1]]
-        with pytest.raises(ReaderError, match="'each' of task 't' is a list of 2"):
+        with pytest.raises(ReaderError, match=r"'each'.*'t'.*2"):
             import_results(logs.root, metric="each")
 
     @pytest.mark.parametrize("text", ["True", "1.0", "1"])
@@ -199,14 +199,14 @@ class TestMetricAndFilter:
         logs.write("a", "t", self.filtered(logs))
         logs.write("b", "t", self.filtered(logs)[2:])
         assert import_results(logs.root, filter="flexible-extract").scores.n_models == 2
-        with pytest.raises(ReaderError, match=r"__?b?.*no rows of filter 'strict-match'"):
+        with pytest.raises(ReaderError, match="'strict-match'"):
             import_results(logs.root, filter="strict-match")
-        with pytest.raises(ReaderError, match="several choices of --filter"):
+        with pytest.raises(ReaderError, match="--filter"):
             import_results(logs.root)  # not the first filter, which b lacks
 
     def test_lower_is_better_must_be_stated(self, logs):
         logs.write("a", "t", [logs.free(0, "x", 0.25)], higher=False)
-        with pytest.raises(ReaderError, match=r"lower is better.*--lower-is-better"):
+        with pytest.raises(ReaderError, match="--lower-is-better"):
             import_results(logs.root)
         scale = Scale(0, 1, lower_is_better=True)
         assert import_results(logs.root, scale=scale).scores.values.tolist() == [[0.75]]
@@ -227,7 +227,7 @@ class TestOlderVersions:
     def test_two_rows_a_document(self, logs):
         rows = [logs.free(0, "x", 0.0), logs.free(0, "x", 1.0)]
         logs.write("a", "t", self.old(logs, rows))
-        with pytest.raises(ReaderError, match=r"line 2: document 0 has a second row.*0\.4\.7"):
+        with pytest.raises(ReaderError, match=r"line 2.*document 0.*0\.4\.7"):
             import_results(logs.root)
 
 
@@ -398,7 +398,7 @@ def test_a_metric_that_is_no_mean_of_its_rows_is_refused(logs):
     rows = [logs.free(i, f"q{i}", scores={"spread": 0.5, "exact_match": 1.0}) for i in range(3)]
     logs.write("org/a", "t", rows, configs=configs)
     assert import_results(logs.root).scores.items["metric"].unique().tolist() == ["exact_match"]
-    with pytest.raises(ReaderError, match=r"'spread' .* not the mean of its rows.* by 'median'"):
+    with pytest.raises(ReaderError, match=r"'spread'.*'median'"):
         import_results(logs.root, metric="spread")
 
 

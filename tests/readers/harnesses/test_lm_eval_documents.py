@@ -55,7 +55,7 @@ def test_prompts_of_other_documents_are_refused(logs, at, asked, count):
 
 def test_a_changed_dataset_in_a_whole_run(logs):
     logs.write("org/a", "t", rows(logs, [0, 1, 2, 3], [1, 0, 2, 3]))
-    with pytest.raises(ReaderError, match="2 of 4 rows carry the prompt"):
+    with pytest.raises(ReaderError, match="2 of 4 rows"):
         import_results(logs.root)
 
 
@@ -135,5 +135,5 @@ def test_a_torn_row_that_begins_like_another_is_an_error(logs):
     folder = logs.write("org/b", "t", [row])
     path = next(folder.glob("samples_*"))
     path.write_text(json.dumps(row)[:-9] + "\n")
-    with pytest.raises(ReaderError, match=r"line 1: not whole JSON \(.*char \d{3}\)"):
+    with pytest.raises(ReaderError, match=r"line 1: .*char \d{3}"):
         import_results(logs.root)

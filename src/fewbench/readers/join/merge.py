@@ -356,4 +356,5 @@ def _disagree(run: LogRun, other: LogRun, item: str, differ: int, shared: int) -
         hint="import only one of them; or use the newest with --same-model newest (if both have a "
         "time), or both as two models with --same-model apart; runs with the same settings are "
         "averaged with --trials mean",
+        kind="conflict",
     )

@@ -23,7 +23,7 @@ from fewbench._memory import check_zip
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError
-from fewbench.evaluation.journal import Told
+from fewbench.evaluation.entries import AnswerSet
 from fewbench.evaluation.opening import COST
 from fewbench.public import public_results
 from fewbench.readers.harness import key_of, key_text
@@ -203,7 +203,7 @@ class Feed(RunningTask):
         self.pool.take(self.target, item, answered)
         if self._needs_prices and (unpriced := _unpriced(samples)):
             text = f"the limit on cost cannot be kept: no price of {some(unpriced)}"
-            self.pool.fail(RunError(text, hint=_how_to_price(unpriced)))
+            self.pool.fail(RunError(text, hint=_how_to_price(unpriced), kind="missing"))
 
     def _repeats(self, trials: Sequence[Mapping[str, Any]]) -> Repeats | None:
         """Return how many epochs a mean is of, and how far they vary."""
@@ -366,7 +366,7 @@ class Feed(RunningTask):
         then = {
             entry.items[at]: text
             for entry in run.evaluation.entries
-            if isinstance(entry, Told) and entry.target == self.target
+            if isinstance(entry, AnswerSet) and entry.target == self.target
             for text, places in entry.conditions.get(SETTINGS, {}).items()
             for at in places
             if entry.items[at] in self.samples

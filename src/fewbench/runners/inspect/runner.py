@@ -185,9 +185,17 @@ def result(task: Any) -> RunResult:
     """
     feed = feed_of(task)
     if feed is None:
-        raise RunError("not a task made by estimated", hint="pass the task that estimated returns")
+        raise RunError(
+            "not a task made by estimated",
+            hint="pass the task that estimated returns",
+            kind="unsupported",
+        )
     if feed.pool.run is None:
-        raise RunError("the task was not evaluated", hint="evaluate it first: eval(task, model=…)")
+        raise RunError(
+            "the task was not evaluated",
+            hint="evaluate it first: eval(task, model=…)",
+            kind="unanswered",
+        )
     outcome = feed.pool.run.result()
     issue(outcome.warnings)
     return outcome

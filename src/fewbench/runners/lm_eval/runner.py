@@ -137,6 +137,7 @@ class LmEvalRunner(Runner):
             raise RunError(
                 f"two of the targets {some(targets)} would share a folder of logs",
                 hint="choose names that differ in more than their punctuation",
+                kind="taken",
             )
         if self._models:
             if lacking := [name for name in targets if name not in self._models]:
@@ -226,6 +227,7 @@ class LmEvalRunner(Runner):
                         f"{logs.path_of(name)}: position {at} of {name} now has another document "
                         "than when this run began",
                         hint="restore the data of the task, or run into another folder",
+                        kind="changed",
                     )
                 places.setdefault(name, {})[at] = task.ids[at]
         if places:

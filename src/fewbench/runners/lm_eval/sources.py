@@ -95,6 +95,7 @@ class SourceDocuments:
                 f"{'is' if len(missing) == 1 else 'are'} not in lm-eval's tasks: "
                 f"{some(missing)}{self._instead_of(missing[0], tasks)}",
                 hint=way,
+                kind="unknown",
             )
         before: dict[str, dict[int, int]] = {name: {} for name in tasks}
         for item, was in self._was.items():

@@ -75,7 +75,9 @@ def _check_folder(output: Path, names: list[str]) -> None:
             continue
         if (path if path.is_dir() else path.parent).resolve() == output.resolve():
             raise TransferError(
-                f"{output} is the folder of the tasks ({name})", hint="name another folder with -o"
+                f"{output} is the folder of the tasks ({name})",
+                hint="name another folder with -o",
+                kind="taken",
             )
 
 

@@ -49,6 +49,7 @@ class Asker:
             raise RunError(
                 "loss is a mean over tokens, and the model has no tokenizer",
                 hint="use --metric accuracy or exact-match, or name a tokenizer in --model_args",
+                kind="unsupported",
             )
 
     @cached_property

@@ -86,12 +86,16 @@ class Limits:
     def __post_init__(self) -> None:
         if self.tokens is not None and self.tokens < 1:
             raise RunError(
-                f"a limit of {self.tokens} tokens is too low", hint="give --max-tokens 1 or more"
+                f"a limit of {self.tokens} tokens is too low",
+                hint="give --max-tokens 1 or more",
+                kind="range",
             )
         if self.money is not None and not 0 < self.money < float("inf"):
             raise RunError(f"the cost limit is {self.money}", hint="give more than 0")
         if self.money is not None and not self.prices.given:
-            raise RunError("a cost limit needs prices", hint="give --price-in and --price-out")
+            raise RunError(
+                "a cost limit needs prices", hint="give --price-in and --price-out", kind="missing"
+            )
 
     def reached(self, prompt: int, completion: int) -> str | None:
         """Return the limit that numbers of tokens reach, in words, or None."""

@@ -150,7 +150,9 @@ class Design:
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
             raise TransferError(
-                f"unknown metric {self.metric!r}", hint=f"use one of {', '.join(METRICS)}"
+                f"unknown metric {self.metric!r}",
+                hint=f"use one of {', '.join(METRICS)}",
+                kind="unknown",
             )
         for name, least, hint in (
             ("seeds", 1, "1 or more"),
@@ -160,11 +162,15 @@ class Design:
         ):
             number = getattr(self, name)
             if number is not None and number < least:
-                raise TransferError(f"{name} {number} is too low", hint=f"give {hint}")
+                raise TransferError(
+                    f"{name} {number} is too low", hint=f"give {hint}", kind="range"
+                )
         if twice := {name for name in self.names if self.names.count(name) > 1}:
             raise TransferError(f"two tasks have the name {some(sorted(twice))}")
         if len(self.tasks) < 2:
-            raise TransferError("transferability needs at least two tasks", hint="add a task")
+            raise TransferError(
+                "transferability needs at least two tasks", hint="add a task", kind="too-few"
+            )
         if self.metric == "accuracy":
             open_ = [self.names[at] for at in self.targets if not self.tasks[at].has_options]
             if open_:

@@ -70,7 +70,9 @@ def read_lm_eval(
     """
     harness = _imported("lm_eval.tasks", "lm-eval")
     if include_path is not None and not Path(include_path).is_dir():
-        raise TransferError(f"--include-path {quoted(include_path)}: no such folder")
+        raise TransferError(
+            f"--include-path {quoted(include_path)}: no such folder", kind="missing"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of data sets and tasks
         try:

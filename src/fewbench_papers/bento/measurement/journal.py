@@ -160,6 +160,7 @@ def read_measured(folder: Path, hashes: Hashes, design: Design) -> MeasuredAnswe
                 f"{folder / ANSWERS}: line {number} is damaged",
                 hint="restore the file from a backup, or run fewbench transfer repair on the "
                 "folder to ask the question again",
+                kind="damaged",
             ) from error
         if request in seen:
             continue
@@ -174,6 +175,7 @@ def read_measured(folder: Path, hashes: Hashes, design: Design) -> MeasuredAnswe
             "request of this one",
             hint="choose another folder, or use the same model, arguments, metric, template, "
             "exemplars, seed and tasks",
+            kind="changed",
         )
     return answers
 

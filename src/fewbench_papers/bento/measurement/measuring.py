@@ -92,7 +92,7 @@ def measure(
         If the folder holds another measurement or a larger one, or is damaged.
     """
     if batch < 1:
-        raise RunError(f"batch {batch} is too low", hint="give 1 or more")
+        raise RunError(f"batch {batch} is too low", hint="give 1 or more", kind="range")
     folder, limits, run = Path(output), limits or Limits(), None
     if not force:
         check_not_smaller(folder / MATRIX, design)
@@ -100,7 +100,9 @@ def measure(
         answers = file.answers
         if partial and not answers.n_done:
             raise TransferError(
-                f"{folder}: contains no answers", hint="measure first, without --partial"
+                f"{folder}: contains no answers",
+                hint="measure first, without --partial",
+                kind="unanswered",
             )
         if on_start is not None:
             on_start(Measurement(folder, model, answers, limits.prices))

@@ -48,7 +48,7 @@ def read_tasks(
     [('sums', 1)]
     """
     if not names:
-        raise TransferError("no tasks are named", hint=f"give {FORMS}")
+        raise TransferError("no tasks are named", hint=f"give {FORMS}", kind="too-few")
     named_tasks: list[tuple[str, MeasuredTask]] = []
     harness = [name.removeprefix("lm-eval:") for name in names if name.startswith("lm-eval:")]
     loaded = read_lm_eval(harness, include_path) if harness else {}
@@ -70,6 +70,7 @@ def read_tasks(
                 f"from {origin}",
                 hint="name each source once; rename one task, or put all lines of a task into one "
                 "file",
+                kind="repeated",
             )
         origins[task.name] = origin
     return [task for _, task in named_tasks]
@@ -84,6 +85,7 @@ def _jsonl_files(name: str) -> list[Path]:
             raise TransferError(
                 f"{path}: the folder has no .jsonl files (it holds {inside})",
                 hint="name the folder that holds them",
+                kind="missing",
             )
         return files
     if not path.exists():
@@ -139,7 +141,9 @@ def read_jsonl(path: Path) -> list[MeasuredTask]:
         name = path.stem if line.task is None else line.task
         _add(tasks.setdefault(name, _Gathered()), line, number, where)
     if not tasks:
-        raise TransferError(f"{path}: contains no questions", hint="write one object per line")
+        raise TransferError(
+            f"{path}: contains no questions", hint="write one object per line", kind="too-few"
+        )
     return [_task(name, gathered, path) for name, gathered in tasks.items()]
 
 

@@ -183,6 +183,7 @@ def read_template(name_or_path: str) -> Template:
         raise ReaderError(
             f"template {path}: cannot be read ({error.strerror})",
             hint=f"check the path, or use one of {names}",
+            kind="damaged",
         ) from error
     except ValidationError as error:
         raise ReaderError(

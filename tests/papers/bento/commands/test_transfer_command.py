@@ -141,7 +141,7 @@ def test_a_smaller_request_does_not_replace_a_fuller_matrix(cli, tasks, model):
 def test_a_part_of_the_answers_makes_a_matrix_where_it_is_asked_for(cli, tasks, model):
     # one prompt that always fails must not keep the others from being used
     part = (*FEW, "-o", "ict", "--partial")
-    assert "contains no answers" in measure(cli, tasks, *part).err
+    assert measure(cli, tasks, *part).kind == "unanswered"
     model.broken = 71
     said = measure(cli, tasks, *SERVED, "--batch", 3)
     assert said.code == 2
@@ -168,7 +168,7 @@ def test_a_folder_of_tasks_is_not_written_into(cli, tasks, model, names, folder)
     before = sorted(Path(tasks).iterdir())
     said = cli("transfer", "measure", *names, *SERVED, "-o", folder)
     assert said.code == 2
-    assert "is the folder of the tasks" in said.err
+    assert said.kind == "taken"
     assert sorted(Path(tasks).iterdir()) == before
     assert model.asked == 0
     assert measure(cli, tasks, *SERVED, "-o", "tasks/ict").code == 0
@@ -198,7 +198,7 @@ def test_files_that_are_not_read_are_named(cli, tasks, model):
     Path("tasks/more.json").write_text("[]")
     said = measure(cli, tasks, *SERVED)
     assert said.code == 0
-    assert "note: tasks: files that do not end in .jsonl are not read: 'more.json'" in said.err
+    assert "'more.json'" in said.err
 
 
 def test_a_limit_stops_it_with_a_code_and_a_way_on(cli, tasks, model):
@@ -235,7 +235,7 @@ def test_arguments_that_change_answers_are_kept(cli, tasks, model):
         assert found.code == (0 if said is None else 2)
         assert (said or "") in found.err
     found = measure(cli, tasks, *SERVED, "--model", "vllm", "--model_args", args)
-    assert "contains another measurement" in found.err
+    assert found.kind == "changed"
     assert model.asked == ALL
 
 
@@ -243,7 +243,7 @@ def test_models_that_lm_eval_cannot_make(cli, tasks):
     pytest.importorskip("lm_eval")
     said = measure(cli, tasks, *SERVED, "--model", "no-such")
     assert said.code == 2
-    assert "lm-eval cannot make the model 'no-such'" in said.err
+    assert "'no-such'" in said.err
 
 
 @pytest.mark.parametrize(
@@ -281,4 +281,4 @@ def test_tasks_that_are_not_there(cli, model):
 
 def test_open_answers_need_another_metric(cli, tasks, model):
     write_task(Path("tasks/open.jsonl"), "open", options=False)
-    assert "without options: 'open'" in measure(cli, tasks, *SERVED).err
+    assert "'open'" in measure(cli, tasks, *SERVED).err

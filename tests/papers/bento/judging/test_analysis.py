@@ -80,7 +80,7 @@ def test_the_anchor_is_the_measured_model_or_a_named_one(transfer, known):
     expected = nrmse(said, known.full[others])
     assert named["anchor_ratio"]["nrmse"] == pytest.approx(float(expected))
     assert TaskAnalysis(selection, known).to_dict()["judgement"]["anchor_ratio"] is None
-    with pytest.raises(StudyError, match="no model 'nobody'"):
+    with pytest.raises(StudyError, match="'nobody'"):
         TaskAnalysis(selection, known, transfer, "nobody").to_dict()
 
 

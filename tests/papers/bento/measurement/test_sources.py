@@ -129,31 +129,25 @@ def test_a_file_that_is_no_text_or_empty_is_refused(tmp_path):
     path.write_bytes(b'{"question": "\xe9", "answer": "x"}')
     with pytest.raises((TransferError, ReaderError), match=r"line 1: not UTF-8 text \(byte 15"):
         read_tasks([str(path)])
-    with pytest.raises((TransferError, ReaderError), match="contains no questions"):
+    with pytest.raises((TransferError, ReaderError), check=lambda error: error.kind == "too-few"):
         read(tmp_path, "", "")
 
 
 def test_questions_with_and_without_options_do_not_mix(tmp_path):
-    with pytest.raises(
-        (TransferError, ReaderError), match=r"sums\.jsonl, task 'sums': some questions have"
-    ):
+    with pytest.raises((TransferError, ReaderError), match=r"sums\.jsonl.*'sums'"):
         read(tmp_path, CHOICE, OPEN)
 
 
 def test_a_task_of_exemplars_alone_is_refused(tmp_path):
-    with pytest.raises(
-        (TransferError, ReaderError), match="task 'sums': all its questions are exemplars"
-    ):
+    with pytest.raises((TransferError, ReaderError), match="'sums'"):
         read(tmp_path, OPEN | {"split": "pool"})
 
 
 def test_an_exemplar_that_is_scored_too_is_refused(tmp_path):
     twin = CHOICE | {"question": "2 + 2  =", "split": "train", "id": "shown"}
-    with pytest.raises(
-        (TransferError, ReaderError), match=r"pool of exemplars.*scored too: lines 2 and 1 "
-    ):
+    with pytest.raises((TransferError, ReaderError), match=r"lines 2.*1"):
         read(tmp_path, CHOICE, twin)
-    with pytest.raises((TransferError, ReaderError), match=r"appear twice.*: lines 1 and 3 "):
+    with pytest.raises((TransferError, ReaderError), match=r"lines 1.*3"):
         read(tmp_path, CHOICE, CHOICE | {"question": "1"}, CHOICE)
     # with a pool, none of the questions is an exemplar: equal ones do no harm
     (task,) = read(tmp_path, CHOICE, CHOICE, twin | {"question": "1"})
@@ -181,18 +175,16 @@ def test_hidden_files_are_not_read_and_others_are_named(tmp_path):
     (note,) = passed_over([str(folder), "lm-eval:x", str(folder / "a.jsonl")])
     assert note.endswith("files that do not end in .jsonl are not read: 'c.json'")
     (folder / "a.jsonl").unlink()
-    with pytest.raises((TransferError, ReaderError), match=r"the folder has no \.jsonl files"):
+    with pytest.raises((TransferError, ReaderError), check=lambda error: error.kind == "missing"):
         read_tasks([str(folder)])
 
 
 def test_two_tasks_of_one_name_are_refused_with_both_origins(tmp_path):
     one = write(tmp_path / "one.jsonl", OPEN | {"task": "sums"})
     two = write(tmp_path / "sums.jsonl", OPEN)
-    with pytest.raises(
-        (TransferError, ReaderError), match=r"name 'sums'.*one\.jsonl and .*sums\.jsonl"
-    ):
+    with pytest.raises((TransferError, ReaderError), match=r"'sums'.*one\.jsonl.*sums\.jsonl"):
         read_tasks([one, two])
-    with pytest.raises((TransferError, ReaderError), match="name each source once"):
+    with pytest.raises((TransferError, ReaderError), check=lambda error: error.kind == "repeated"):
         read_tasks([one, one])
 
 
@@ -215,5 +207,5 @@ def test_a_name_without_tasks_says_what_it_may_be(tmp_path, name, said):
 
 
 def test_no_names_are_refused():
-    with pytest.raises((TransferError, ReaderError), match="no tasks are named"):
+    with pytest.raises((TransferError, ReaderError), check=lambda error: error.kind == "too-few"):
         read_tasks([])

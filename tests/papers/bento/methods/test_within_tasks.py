@@ -85,7 +85,7 @@ def test_tasks_says_how_many(scores, k):
 
 
 def test_more_tasks_than_there_are(scores):
-    with pytest.raises(MethodError, match="tasks=7, but there are 6"):
+    with pytest.raises(MethodError, match=r"tasks=7.*6"):
         subset("bento-sim(tasks=7,matrix=scores)+mean", scores, 5)
 
 
@@ -164,7 +164,7 @@ def test_exchanged_tasks_are_kept_together(scores):
 
 @pytest.mark.parametrize("chooser", ["bento-sim", "bento-le(components=3)"])
 def test_what_tasks_are_compared_by_is_said(chooser):
-    with pytest.raises(MethodError, match=r"no matrix is given.*matrix=FILE.*matrix=scores"):
+    with pytest.raises(MethodError, match=r"matrix=FILE.*matrix=scores"):
         find_method(f"{chooser}+mean")
 
 
@@ -173,7 +173,7 @@ def test_texts(scores):
     assert one.items != other.items
     assert not one.notes
     bare = replace(scores, items=scores.items.drop(columns="text"))
-    with pytest.raises(MethodError, match="no texts"):
+    with pytest.raises(MethodError, check=lambda error: error.kind == "missing"):
         subset("bento-sim(matrix=text)+mean", bare, 20)
     assert len(subset("tasks-random(matrix=text)+mean", bare, 20).items) == 20
 
@@ -212,9 +212,9 @@ def test_tasks_of_a_file_have_the_weights_of_the_full_score(scores, tmp_path):
 
 def test_a_file_of_other_tasks_or_none(scores, tmp_path):
     path = matrix_file(tmp_path / "ict.npz", [*scores.tasks[:4], "other", "names"])
-    with pytest.raises(MethodError, match=r"2 of 6 tasks are not in it: 'task-4', 'task-5'"):
+    with pytest.raises(MethodError, match=r"2 of 6 tasks.*'task-4'.*'task-5'"):
         subset(f"bento-sim(matrix={path})+mean", scores, 20)
-    with pytest.raises(MethodError, match=r"nope\.npz: no such file"):
+    with pytest.raises(MethodError, match=r"nope\.npz"):
         subset("bento-sim(matrix=nope.npz)+mean", scores, 20)
 
 
@@ -226,7 +226,7 @@ def test_a_file_of_other_content_is_refused(scores, tmp_path):
     assert find_method(said).describe() == said
     assert len(subset(said, scores, 20).items) == 20
     matrix_file(path, scores.tasks, seed=1)
-    with pytest.raises(MethodError, match=r"the content has hash .*put the same content back"):
+    with pytest.raises(MethodError, check=lambda error: error.kind == "changed"):
         subset(said, scores, 20)
     assert len(subset(f"bento-le(components=3,matrix={path})+mean", scores, 20).items) == 20
 

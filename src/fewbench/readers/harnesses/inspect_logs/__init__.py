@@ -170,6 +170,7 @@ def _read_log(path: Path, wants: Wants) -> _Log:
         raise ReaderError(
             f"{path}: not a whole log of Inspect ({type(error).__name__}: {first_line(error)})",
             hint="copy it again; if a newer Inspect wrote it, update inspect-ai",
+            kind="damaged",
         ) from error
 
 
