@@ -208,6 +208,16 @@ def test_rank_says_of_two_models_what_versus_says(sources, targets, play):
         assert chances[b] == pytest.approx(1 - versus.chance_a_better, abs=1e-9)
 
 
+def test_the_best_of_near_copies_that_is_clearly_better_is_probably_the_best():
+    """`versus` says > .99 beside the next one; by their spread about one mean, P(best) is .59."""
+    rng, n = np.random.default_rng(0), 1000
+    rows = np.tile((rng.random(n) < 0.7) * 1.0, (20, 1))
+    rows = np.where(rng.random(rows.shape) < 0.01, 1 - rows, rows)
+    rows[0, np.flatnonzero(rows[0] == 0)[:35]] = 1
+    found = fewbench.rank(fewbench.from_arrays(rows, models=[f"m{at:02}" for at in range(20)]))
+    assert found.targets[0].chance_best > 0.95
+
+
 def test_rank_and_best_believe_the_same():
     """Of models that ran the same items: one engine."""
     table = simulate(6, 400, seed=3)

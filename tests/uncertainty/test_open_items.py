@@ -9,6 +9,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.scoring import Scoring
 from fewbench.scores import Benchmark
+from fewbench.testing import simulate
 from fewbench.uncertainty.sampling import exact_interval
 
 IDS = [f"q{at}" for at in range(1000)]
@@ -111,3 +112,21 @@ def test_another_folder_does_not_follow_an_extended_run(extended):
     other = Evaluation(evaluation.scores, "fewbench", 200, ["new"])
     with pytest.raises(EvaluationError, check=lambda error: error.kind == "changed"):
         other.follow("new", "before", evaluation)
+
+
+def test_a_difference_that_open_items_cannot_undo_is_likely():
+    """Whatever they are, the first model is better by 2.5 points on these 400 items."""
+    table = simulate(1, 400, seed=1)
+    evaluation = Evaluation(table.benchmark, "random", 400, ["a", "b"])
+    for name, right, failed in (("a", 0.95, 40), ("b", 0.82, 20)):
+        items = evaluation.ask(targets=[name])[name]
+        evaluation.skip(name, items[:failed])
+        told = items[failed:]
+        hits = round(right * len(told))
+        evaluation.tell(
+            name, dict(zip(told, [1.0] * hits + [0.0] * (len(told) - hits), strict=True))
+        )
+    for fixed in (True, False):
+        found = versus((evaluation, "a"), (evaluation, "b"), fixed_items=fixed, warn=False)
+        assert (found.verdict == "better") == (found.interval.low > 0) == fixed
+        assert 0.8 < found.chance_a_better < (1.1 if fixed else 0.95)  # a verdict, at .95

@@ -307,7 +307,9 @@ class Contrast:
     def _ends(self, level: float) -> tuple[float, float]:
         if self.questions is None:
             return self.ends_of_items(level)
-        if all(isinstance(side, Uncertainty) for side in self._sides):
+        sides = [side for side in self._sides if isinstance(side, Uncertainty)]
+        open_ = sum(side.open for side in sides) if len(sides) > 1 else 0.0
+        if len(sides) > 1 and not open_:
             below = above = self.half(level)  # what the answers leave possible is of these items
         elif self.questions.answers is not None:
             below, above = (self.wider * reach for reach in self.questions.reaches(level))
@@ -315,7 +317,10 @@ class Contrast:
             low, high = self.ends_of_items(level)
             of_items = self.difference - low, high - self.difference
             of_questions = (self.wider * reach for reach in self.questions.reaches(level))
-            below, above = map(math.hypot, of_items, of_questions)
+            # What is open is no random error, so it is added as a whole.
+            certain = [min(open_, reach) for reach in of_items]
+            left = (reach - sure for reach, sure in zip(of_items, certain, strict=True))
+            below, above = map(sum, zip(certain, map(math.hypot, left, of_questions), strict=True))
         least, most = -1.0, 1.0
         if self.questions.score is not None:  # of one score in [0, 1], less a number
             least = self.difference - self.questions.score
