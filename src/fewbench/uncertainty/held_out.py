@@ -34,7 +34,7 @@ from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.sources import is_known, known_scores, source_groups
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Scored
-from fewbench.uncertainty.replay import Part, shared_part
+from fewbench.uncertainty.replay import LearnedPart, shared_part
 from fewbench.uncertainty.resemblance import resemblance_of
 from fewbench.uncertainty.sampling import expected_random_error, sampling_effect, standard_error
 
@@ -415,7 +415,7 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
     if job.shares_fits:
         part = shared_part(table, fold.learned)
     else:
-        part = Part(table.take(models=fold.learned))
+        part = LearnedPart(table.take(models=fold.learned))
     with one_thread():  # in any process
         try:
             replayed = part.replays(method, table, judged, job.budget, fold.seed, job.limits)
