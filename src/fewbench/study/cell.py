@@ -26,7 +26,7 @@ from fewbench.uncertainty.contrast import Contrast, error_correlation, paired_an
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.judge import Judge
-from fewbench.uncertainty.replay import Part, replay, shared_part
+from fewbench.uncertainty.replay import LearnedPart, replay, shared_part
 
 PACKAGE = Path(__file__).parents[1]
 LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT"]
@@ -166,7 +166,9 @@ def try_cell(scores: Scores, cell: Cell, key: str) -> CellResult | Failure:
 def run_cell(scores: Scores, cell: Cell, key: str) -> CellResult:
     """Run a cell; FewbenchError if the method cannot be run."""
     rows = cell.split.sources
-    shared = shared_part(scores, rows) if cell.shares_fits else Part(scores.take(models=rows))
+    shared = (
+        shared_part(scores, rows) if cell.shares_fits else LearnedPart(scores.take(models=rows))
+    )
     sources = shared.scores
     # Methods of a repeat share a seed, and so random items.
     seed = cell.split.seed

@@ -249,8 +249,8 @@ class Planner:
     ) -> Chosen:  # fmt: skip
         """Return the method for about n items.
 
-        Of several, or for targets beyond the sources, one that is clearly better than random
-        sampling, or no worse where it is what a run takes; else what a run takes.
+        If several methods are named, one that is clearly better than random sampling. If none is
+        named, what a run takes; for targets beyond the sources, only if it is no worse.
         """
         if self.methods is None and not names:
             return Chosen(RANDOM, self._default.reason, False)
@@ -384,7 +384,7 @@ class Planner:
     ) -> None:
         """Add the budgets that are needed; nearly equal ones are the same.
 
-        Of methods that take little time, also those around them.
+        Methods that take little time also run at the budgets around them.
         """
         added: list[int] = []
         for t, n in near.items():

@@ -36,7 +36,7 @@ from fewbench.methods.static import StaticMethod
 from fewbench.methods.subset import Given
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Scored
-from fewbench.uncertainty.replay import Part, shared_part
+from fewbench.uncertainty.replay import LearnedPart, shared_part
 from fewbench.uncertainty.resemblance import resemblance_of
 from fewbench.uncertainty.sampling import expected_random_error, sampling_effect, standard_error
 
@@ -421,7 +421,7 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
     if job.shares_fits:
         part = shared_part(table, fold.learned)
     else:
-        part = Part(learned_from(table, fold.learned))
+        part = LearnedPart(learned_from(table, fold.learned))
     with one_thread():  # in any process
         try:
             replayed = part.replays(method, table, judged, job.budget, fold.seed, job.limits)

@@ -110,7 +110,7 @@ def replays(
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LearnedPart:
     """Some models of a table as sources, what was fitted to them and what was run.
 
     Held-out errors and studies that divide a table alike fit and run once.
@@ -150,14 +150,14 @@ class Part:
         return self._replays[key]
 
 
-_PARTS: WeakKeyDictionary[Scores, dict[bytes, Part]] = WeakKeyDictionary()
+_PARTS: WeakKeyDictionary[Scores, dict[bytes, LearnedPart]] = WeakKeyDictionary()
 
 
-def shared_part(table: Scores, sources: IntArray) -> Part:
+def shared_part(table: Scores, sources: IntArray) -> LearnedPart:
     """Return a part of a table as sources, with what was kept of it lately."""
     parts = _PARTS.setdefault(table, {})
     key = sources.tobytes()
-    part = parts.pop(key) if key in parts else Part(learned_from(table, sources))
+    part = parts.pop(key) if key in parts else LearnedPart(learned_from(table, sources))
     parts[key] = part  # the latest is last
     for oldest in list(parts)[:-MOST_PARTS]:
         del parts[oldest]
