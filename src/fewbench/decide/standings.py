@@ -85,9 +85,7 @@ class Standings:
         assert ends is not None  # a full score is never unknown
         widths = [high - low for low, high in filter(None, self.intervals)]
         own = np.array(widths) / (2 * ndtri(0.5 + self.level / 2))
-        outlook = Outlook.of(
-            self.estimates, self.errors, own=own, distribution=self._distribution
-        )
+        outlook = Outlook.of(self.estimates, self.errors, own=own, distribution=self._distribution)
         # What is open may be anything: that models are alike does not narrow it.
         outlook = replace(outlook, gains=np.where(self.is_open, 0.0, outlook.gains))
         score = float(self.estimates[at])

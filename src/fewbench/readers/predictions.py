@@ -11,8 +11,8 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench.errors import ReaderError
-from fewbench.readers.frames import Columns, load_table, table_columns
 from fewbench.readers.files import table_suffix
+from fewbench.readers.frames import Columns, load_table, table_columns
 from fewbench.readers.table_hints import USUAL
 from fewbench.readers.values import BOOLEANS, as_number
 from fewbench.scores.build import require_columns
