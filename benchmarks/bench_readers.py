@@ -2,9 +2,9 @@
 
 Made-up logs with few-shot prompts as long as MMLU's. Time is scaled to 1 GB, and compared with
 doing nothing but parsing the JSON. Then processor time of 8 models × 14,000 rows with short
-prompts, which should be at most three times that of parsing: once with the documents' own hashes, and once
-with others, as lm-eval logs them for documents with pictures. With --full, 5,000 models of 300
-items: what memory they take beyond the table.
+prompts, which should be at most three times that of parsing: once with the documents' own hashes,
+and once with others, as lm-eval logs them for documents with pictures. With --full, 5,000 models of
+300 items: what memory they take beyond the table.
 
     python benchmarks/bench_readers.py --full
 """

@@ -88,6 +88,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("add nowhere -o new/x.parquet", "no evaluation here"),
         # ask, tell, estimate
         ("ask nowhere", "no evaluation here"),
+        ("rank missing.parquet", "no such file"),
         ("ask run --for nope", "unknown harness 'nope'"),
         (f"tell nowhere results.csv {LONG}", "no evaluation here"),
         ("tell run results.csv", "no columns named; its columns are "),

@@ -8,7 +8,7 @@ import pytest
 
 import fewbench
 from fewbench.checks import audit
-from fewbench.methods.sources import are_alike, independent_sources, source_groups
+from fewbench.methods.sources import are_alike, fold, independent_sources, source_groups
 from fewbench.readers import import_results
 from fewbench.scores import from_arrays
 from fewbench.study.splits import SplitSettings, make_split
@@ -135,3 +135,18 @@ def test_another_run_from_checkpoints_of_one():
         errors.append(abs(estimate.score - full))
     assert covered >= 11
     assert np.mean(errors) < 0.018
+
+
+def test_a_fold_has_the_groups_of_its_own_models():
+    """Also where a model that joins two copies is left out."""
+    rng = np.random.default_rng(0)
+    rows = (rng.random((60, 400)) < rng.random(400)).astype(float)
+    for copy, at in ((1, 0), (2, 1), (7, 5), (50, 3)):  # 0, 1 and 2 are a chain
+        rows[copy] = rows[at]
+        rows[copy, 9 * copy : 9 * copy + 8] = 1 - rows[copy, 9 * copy : 9 * copy + 8]
+    rows[20] = rows[21] = 1.0  # all right
+    table = from_arrays(rows, models=[f"m{row}" for row in range(60)])
+    assert len(np.unique(source_groups(table))) < 60 - 3
+    for kept in (np.arange(60), np.delete(np.arange(60), [1, 21]), np.arange(59, 1, -2)):
+        groups = source_groups(fold(table, kept))
+        assert groups.tolist() == source_groups(table.take(models=kept)).tolist()

@@ -102,7 +102,7 @@ class Journal:
         """Read the header; EvaluationError if there is none or it does not fit."""
         path = self.folder / HEADER
         if not path.is_file():
-            if not self.folder.exists():
+            if self.folder.suffix and not self.folder.exists():  # a file, it seems
                 raise EvaluationError(
                     f"{self.folder}: no such file or folder",
                     hint="check the path; fewbench run and fewbench start make a folder",

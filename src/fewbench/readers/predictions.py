@@ -16,8 +16,8 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError
-from fewbench.readers.frames import Columns, load_table, table_columns
 from fewbench.readers.files import table_suffix
+from fewbench.readers.frames import Columns, load_table, table_columns
 from fewbench.readers.table_hints import TARGETS, USUAL
 from fewbench.readers.values import BOOLEANS, as_number
 from fewbench.scores import Scores, from_arrays

@@ -215,8 +215,9 @@ def import_results(
     ----------
     path : path, sequence of paths, or FoundFiles
         Harness logs (files or folders), tables (.csv, .tsv, .parquet, .jsonl, .ndjson, .json, also
-        packed as .csv.gz and so on), .npz files, or scores saved by fewbench (.parquet). Several tables or saved scores are joined:
-        other models, other items or both. A result of `look` already has its format.
+        packed as .csv.gz and so on), .npz files, or scores saved by fewbench (.parquet). Several
+        tables or saved scores are joined: other models, other items or both. A result of `look`
+        already has its format.
     form : str, optional
         Format if it is not recognized: scores, npz, table, or the name of a harness.
     columns : Columns, optional

@@ -249,10 +249,7 @@ def from_wide(
     reader = CellReader(CellWords(missing, right, wrong), scale or Scale())
     texts = list[str]()
     is_plain = all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in {*table.dtypes})
-    if is_plain:
-        values = reader.filled(table.to_numpy(dtype=np.float64))
-    else:
-        values = np.empty(table.shape)
+    values = reader.filled(table.to_numpy(dtype=np.float64)) if is_plain else np.empty(table.shape)
     for at, (name, column) in enumerate(() if is_plain else table.items()):
         unread = sum(map(len, reader.places.values()))
         _scalars(column, str(name))

@@ -253,7 +253,7 @@ class Inside:
         """The variance of an answer at each source's ability, shape (sources, candidates)."""
         chances = self.curves.at(self.abilities)
         variance = np.empty(chances.shape, order="F")
-        for rows in blocks(*chances.shape, CACHED):
+        for rows in blocks(len(chances), chances.shape[1], CACHED):
             variance[rows] = _spread(chances, self.dispersion, rows)
         return variance
 
