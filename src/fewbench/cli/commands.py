@@ -336,7 +336,7 @@ def _shared(
     """Return the options that are not parameters of the function."""
     parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
     options = []
-    if hints.get("scores") in (Scores, Scores | Benchmark):
+    if hints.get("scores") in (Scores, Scores | Benchmark, Scores | Benchmark | int):
         options.append(option_parameter("average", AverageOption, None))
         options.append(option_parameter("drop_items", DropItemsOption, None))
     if any("Evaluation" in str(hint) for hint in hints.values()):

@@ -278,8 +278,8 @@ def compare_conditions(
 def compare_targets(first: ItemTable, told: ItemTable, items: Iterable[str]) -> Compared:
     """Compare the answers of a target with those that began a run without source models.
 
-    Targets of a run may be asked in different ways, such as two versions of an agent: that is a
-    note. They must be scored alike.
+    Targets may run in different ways, such as two versions of an agent: that is a note. Their
+    scoring must be the same.
     """
     asked = list(items)
     whole = compare_conditions(first, told, asked, TARGETS)

@@ -198,7 +198,8 @@ def plan_sample(
 def _apart(wanted: float, level: float, power: float, price: float) -> tuple[Apart, ...]:
     """Return what two models need, by the share of the items on which their answers differ.
 
-    Of a difference d, an answer of a pair has the variance share - d². First for a usual pair.
+    The variance of a pair of answers is the share less the squared difference. First comes a usual
+    pair.
     """
     reach = normal(level) + normal(2 * power - 1)
     found = []
