@@ -70,7 +70,7 @@ CALLS = {
     "gate": (
         lambda of: {"target": (of, A), "not_below": (of, B), "margin": 0.0, "next_items": None},
         {"at_least": 0.5, "not_below": (lambda of: (of, C)), "margin": 0.2, "level": 0.5}
-        | {"sequential": True, "fixed_items": True},
+        | {"sequential": True, "fixed_items": True, "looks": 8},
     ),
     "rank": (
         lambda of: {"evaluations": of, "next_items": 9},

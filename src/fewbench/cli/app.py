@@ -36,7 +36,7 @@ OWN = {
         "run": ("run:run", "Run a model on chosen items and estimate its full score."),
         "start": ("evaluate:start", "Start an evaluation of one or several target models."),
         "ask": ("evaluate:ask", "Print the items to run next."),
-        "tell": ("tell:tell", "Record a target model's answers."),
+        "tell": ("tell:tell", "Record target models' answers, or labels."),
         "estimate": ("evaluate:estimate", "Estimate full scores from the answers so far."),
         "extend": (
             "evaluate:extend",
@@ -50,7 +50,7 @@ OWN = {
         "gate": ("decide:gate", "Pass or fail a target by a threshold or a baseline."),
         "rank": ("decide:rank", "Rank several models, with the probability of each rank."),
         "best": ("best:best", "Run several models until it is clear which is the best."),
-        "track": ("decide:track", "Follow the checkpoints of a training run."),
+        "track": ("decide:track", "Follow the checkpoints of training runs."),
     },
     "Prepare": {
         "get": ("get:get", "Fetch other models' public per-item results of a benchmark."),

@@ -319,6 +319,7 @@ fewbench start scores.parquet -m aipw -n 100 -t step-1000 -o follow/step-1000
 fewbench track follow --add step-2000              print the items to run, those of step-1000
 fewbench track follow --add step-2000 results.csv --item id --score correct
 fewbench track follow --report curve.html          print the curve, write its page
+fewbench track runs                                several runs: targets a/step-1000, b/step-1000
 fewbench track scores.parquet --run my-run         checkpoints in the scores file
 """,
 )

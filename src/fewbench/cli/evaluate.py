@@ -79,6 +79,7 @@ def start(
     fewbench start scores.parquet --budget 50 -t step-3000 -o run       joins the targets in run
     fewbench start scores.parquet --subset subset.json -o run
     fewbench start scores.parquet --purpose difference -n 160 -t new -t old -o run
+    fewbench start unlabeled.csv -n 200 -t new -o run   predictions are known, labels are not
     fewbench start mmlu-100.few -o run
     fewbench start terminal-bench -n 20 -o run          results of a public source
 

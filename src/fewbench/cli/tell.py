@@ -56,7 +56,7 @@ def tell(
     accept_fractions: bool = False,
     strict: Strict = False,
 ) -> None:
-    """Record a target model's answers.
+    """Record target models' answers, or labels.
 
     Scores are on the scale of the source models.
 

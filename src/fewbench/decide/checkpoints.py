@@ -40,7 +40,7 @@ class Checkpoint:
     options : ndarray, shape (answered, options), optional
         Option probabilities of a row.
     target : str
-        Its name in the evaluation. Of runs side by side, `name` begins with the folder.
+        Its name in the evaluation. If runs have folders of their own, `name` begins with it.
     """
 
     name: str

@@ -71,10 +71,10 @@ class JointEstimate:
 
     @cached_property
     def by_benchmark(self) -> "JointEstimate | None":
-        """The estimate with benchmarks, groups of tasks, in place of tasks; None with one.
+        """The estimate with benchmarks, groups of tasks, in place of tasks.
 
-        None for the groups of a pack, too: it has the answers of the source models to its own
-        items only, as it was made.
+        There is none with one benchmark, nor for the groups of a pack: it has the answers of the
+        source models to its own items only, and keeps its tasks.
         """
         is_pack = self.scores.origin is not None and bool(self.scores.groups)
         if len(self.scores.benchmarks) < 2 or is_pack:

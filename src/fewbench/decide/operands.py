@@ -323,9 +323,10 @@ def by_benchmark(side: Operand) -> Operand:
     if side.evaluation is not None and side.scored is not None and not side.is_known:
         judge, full = side.evaluation.estimating.judge, side.score
         assert isinstance(full, Uncertainty)  # as it is not known
-        of_groups = judge.group_uncertainties(side.scored, full, side.tasks)
+        tasks = judge.task_uncertainties(side.scored, full)
+        of_groups = judge.group_uncertainties(side.scored, full, tasks)
         found = dict(zip((group.name for group in scores.groups), of_groups, strict=True))
-        of_tasks = zip(side.estimates[1:].tolist(), side.tasks, strict=True)
+        of_tasks = zip(side.estimates[1:].tolist(), tasks, strict=True)
         found |= dict(zip(scores.tasks, of_tasks, strict=True))
         of_parts = [found[name] for name in table.tasks]
         estimates = np.array([value for value, _ in of_parts])

@@ -58,11 +58,15 @@ def track(
     half_width: float | None = None,
     change: float | None = None,
 ) -> Track:
-    """Follow the checkpoints of a training run.
+    """Follow the checkpoints of training runs.
 
     The result is the score of each checkpoint with its interval, which changes are real, and which
     checkpoint is probably the best. Scores and their intervals are of these items. A change is real
     if it holds for the checkpoints, on questions like these and if they run again.
+
+    Checkpoints whose names differ in more than their steps, such as a/step-1000 and b/step-1000, or
+    that are in folders of their own, are of several runs. These are compared at the last step that
+    all of them have.
 
     With `fixed_items`, a change is real if it holds on exactly these items.
 
@@ -379,7 +383,7 @@ def _tested(
 ) -> tuple[list[float], list[float]]:
     """Return the differences' p values, and those adjusted for their number.
 
-    `times` says of how many each was chosen. A difference without error needs no test.
+    Each was chosen from so many (`times`). A difference without error needs no test.
     """
     p_values = np.array([difference.p_value for difference in contrasts])
     if times is not None:

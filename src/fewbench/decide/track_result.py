@@ -20,7 +20,7 @@ Verdict = Literal["better", "worse", "undecided"]
 
 
 class PartScore(Frozen):
-    """A checkpoint's score on a benchmark, on these items; None for what is not known."""
+    """A checkpoint's score on a benchmark, on these items; the interval may be unknown."""
 
     benchmark: str
     score: float
@@ -68,9 +68,9 @@ class RunStanding(Frozen):
     ----------
     run, checkpoint, step
     checkpoints : int
-        Of the run.
+        Number of checkpoints of the run.
     score, interval
-        Of this checkpoint; the interval answers the same question as the changes.
+        The score of this checkpoint; the interval answers the same question as the changes.
     behind, behind_interval
         Its score minus that of the run with the highest score (None for that one).
     is_behind : bool
@@ -218,7 +218,7 @@ class Track(Shown, Frozen):
     def curve(self) -> list[dict[str, Any]]:
         """Return the points as plain values: name, step, score, low, high, is_known.
 
-        Of several runs also curve, the run.
+        Several runs also have curve, the name of the run.
         """
         return [
             {

@@ -240,7 +240,7 @@ class Versus(Shown, Frozen):
             return Table(title, head, rows, "a task", folded)
 
         tables = [table("Benchmarks", self.groups)] if self.groups else []
-        if self.tasks:  # a text shows them only where they are no parts of benchmarks
+        if self.tasks:  # a text leaves out tasks that are parts of benchmarks
             tables.append(table("Tasks", self.tasks, "All tasks" if self.groups else ""))
         notes = [
             f"{self.a} minus {self.b}. For the full score, an interval that excludes 0 decides."

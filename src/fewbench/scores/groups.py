@@ -80,7 +80,7 @@ def groups_of(
 def benchmarks_of(groups: Sequence[TaskGroup], tasks: Sequence[str]) -> dict[str, FloatArray]:
     """Return the benchmarks that the tasks make up, and how much each task counts in each.
 
-    Of groups the outermost ones, beside tasks of no group; if there is one alone, its parts.
+    They are the outermost groups, and tasks of no group; if there is one alone, its parts.
     """
     by_name = {group.name: group for group in groups}
     inner = {part for group in groups for part in group.parts}

@@ -141,7 +141,7 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
     ----------
     points : sequence of dict
         `step`, a number or a name, `score`, and `low` and `high` or None, in order. Several curves
-        have a `curve`, their name, and a color of it.
+        have a `curve`, their name, and a color each.
     title : str
         What a step is: the title of the horizontal axis.
     axis : str
@@ -161,19 +161,21 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
         return None
     named = isinstance(scored[0]["step"], str)
 
-    curves = theme.looks(name for row in scored if (name := row.get("curve")))
+    curves = list(dict.fromkeys(name for row in scored if (name := row.get("curve"))))
 
     def plain(row: Mapping[str, Any]) -> dict[str, Any]:
         step = row["step"] if named else finite(row["step"])
-        values = {"step": step} | {k: finite(row.get(k)) for k in ("score", "low", "high")}
-        if not curves:
-            return values | {"color": LIGHT["m0"]}
-        return values | {"curve": row["curve"], "color": LIGHT[curves[row["curve"]].color]}
+        own = {"curve": row["curve"]} if curves else {}
+        return {"step": step, **own} | {k: finite(row.get(k)) for k in ("score", "low", "high")}
 
     values = [plain(row) for row in scored]
-    color = alt.Color("color:N", scale=None)
+    color: Any = alt.value(LIGHT["m0"])
+    if curves:
+        colors = [LIGHT[f"m{at % theme.COLORS}"] for at in range(len(curves))]
+        scale_of = alt.Scale(domain=curves, range=colors)
+        key = alt.Legend(title=None, orient="top", symbolOpacity=1)
+        color = alt.Color("curve:N", scale=scale_of, legend=key)
     base = alt.Chart(theme.rows(values))
-    base = base.encode(detail="curve:N") if curves else base
     scale = alt.Scale(zero=False)
     more: dict[str, Any] = {} if named else {"format": ",~r", "tickCount": theme.ticks()}
     x = alt.X(
@@ -210,6 +212,4 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
     ends = {row["curve"]: row for row in values} if curves else {}
     for name, row in ends.items():
         text += f"; {name}: {row['score']:.4g}"
-    names = alt.Chart(theme.rows(ends.values())).mark_text(align="right", dx=-6, dy=-8)
-    named_ends = [names.encode(x=x, y=y, color=color, text="curve:N")] * bool(ends)
-    return finished(alt.layer(band, line, dot, mark, *named_ends), f"{text}.", 240)
+    return finished(alt.layer(band, line, dot, mark), f"{text}.", 240)
