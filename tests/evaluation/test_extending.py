@@ -226,6 +226,8 @@ def test_a_program_goes_on_with_whichever_file_of_an_extended_run(tmp_path, name
     answered = Evaluation.open(tmp_path).record.answered("t")
     assert len(answered) == 30
     assert (answered >= 60).sum() == 10
+
+
 def test_chances_count_all_earlier_phases(table):
     """An item of a later phase could have been drawn before, at the mean chance of that phase."""
     old = np.arange(100)

@@ -8,7 +8,7 @@ import pytest
 
 import fewbench
 from fewbench.checks import audit
-from fewbench.methods.sources import are_alike, fold, independent_sources, source_groups
+from fewbench.methods.sources import are_alike, independent_sources, learned_from, source_groups
 from fewbench.readers import import_results
 from fewbench.scores import from_arrays
 from fewbench.study.splits import SplitSettings, make_split
@@ -148,5 +148,5 @@ def test_a_fold_has_the_groups_of_its_own_models():
     table = from_arrays(rows, models=[f"m{row}" for row in range(60)])
     assert len(np.unique(source_groups(table))) < 60 - 3
     for kept in (np.arange(60), np.delete(np.arange(60), [1, 21]), np.arange(59, 1, -2)):
-        groups = source_groups(fold(table, kept))
+        groups = source_groups(learned_from(table, kept))
         assert groups.tolist() == source_groups(table.take(models=kept)).tolist()
