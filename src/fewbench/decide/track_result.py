@@ -280,14 +280,13 @@ class Track(Shown, Frozen):
             found = f"they are the best with probability {shown[1]} each"
         n = len(self.points)
         luck = self.chosen.sentence(best.score, n, unit, fixed_items=self.fixed_items)
-        lesser = [luck] if luck else []
+        lesser = [luck] if luck and not self.runs else []
         if last.checkpoint not in leading and not self.runs:
             ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
             score = unit.score(last.score)
             score_or_ends = "all items ran" if last.is_known else ends
             lesser.append(f"The last one, {last.checkpoint}, scores {score} ({score_or_ends}).")
-        courses = self._courses(unit)
-        lesser = [*courses, *self._ahead(unit), *lesser]
+        lesser = [*self._courses(unit), *lesser]
         lesser += average_notes(self.average)
         course = Section(
             "course",
@@ -300,10 +299,11 @@ class Track(Shown, Frozen):
             charts=[(drawn, lambda: tracked(self.curve(), unit))],
             tables=[Table("Checkpoints", head, rows, "a checkpoint")],
         )
+        answer = f"{on_these(self.items_total)}, {seen}" + f". {about} {found}" * bool(self.changes)
         return Page(
             "track",
             self.run or "A training run",
-            f"{on_these(self.items_total)}, {seen}" + f". {about} {found}" * bool(self.changes),
+            self._ahead(about, unit) if self.runs else answer,
             lesser,
             self.warnings,
             [
@@ -345,13 +345,11 @@ class Track(Shown, Frozen):
             texts.append(f"{text}.")
         return texts
 
-    def _ahead(self, unit: Unit) -> list[str]:
+    def _ahead(self, about: str, unit: Unit) -> str:
         """Return which run is ahead of which, and how sure that is."""
-        if not self.runs:
-            return []
         first, *others = self.runs
         same = len({each.step for each in self.runs}) == 1
-        when = f"At step {first.step:,.10g}" if same else "At their last checkpoints"
+        when = f"at step {first.step:,.10g}" if same else "at the last checkpoints"
         behind = [each.run for each in others if each.is_behind]
         open_ = [each.run for each in others if not each.is_behind]
         texts = []
@@ -359,11 +357,12 @@ class Track(Shown, Frozen):
             texts.append(f"certainly ahead of {', '.join(behind)}")
         if open_:
             texts.append(f"not certainly ahead of {', '.join(open_)}")
-        chance = probability(first.chance_ahead)
-        return [
-            f"{when}, {first.run} scores highest: the best with probability {chance}, "
-            f"{' and '.join(texts)}."
-        ]
+        return (
+            f"{on_these(self.items_total)}, {first.run} is the highest of "
+            f"{counted(len(self.runs), 'run')} {when}, with {unit.score(first.score)}. {about} it is "
+            f"the best of them with probability {probability(first.chance_ahead)}, "
+            f"{' and '.join(texts)}"
+        )
 
     def _side_by_side(self, unit: Unit) -> Section:
         head = [("Run", False), ("Checkpoint", False), ("Score", True), ("Interval", True)]
