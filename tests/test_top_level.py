@@ -50,7 +50,7 @@ def results():
         "rank": (fewbench.rank(evaluation, models=TABLE.model_ids[:1]), (2, 12), "Ranking: "),
         "track": (
             fewbench.track(simulate_run(3, 40, n_models=4), run="run"),
-            (3, 10),
+            (3, 13),  # a column for each of 3 tasks
             "Track: On these 40 items, run/step-",
         ),
         "plan": (

@@ -76,4 +76,6 @@ def test_five_runs_of_each_agent(ok):
         [runs["scores"][runs["families"] == name].mean() for name in mean.models.index],
     )
     assert (either.full_scores() > mean.full_scores()).all()
-    assert "after all items ran, 4 runs" in " ".join(ok("plan", "mean.parquet", "-n", 20).split())
+    assert "after all items ran, 4 runs" in " ".join(
+        ok("plan", "mean.parquet", "-n", 20, "--details").split()
+    )

@@ -107,7 +107,7 @@ def test_known_models_and_mistakes(sources, targets, play):
         "ranking needs two": lambda: fewbench.rank(evaluation),
         "ranked twice": lambda: fewbench.rank(evaluation, models=[known[0], known[0]]),
         "top = 3 is not possible with 3": lambda: fewbench.rank(evaluation, models=known, top=3),
-        "takes evaluations or scores, not list": lambda: fewbench.rank([evaluation]),
+        "list in place of evaluations": lambda: fewbench.rank([evaluation]),
         "neither a target": lambda: fewbench.rank(evaluation, models=["x", "y"]),
     }
     for said, call in wrong.items():

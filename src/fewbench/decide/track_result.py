@@ -359,8 +359,8 @@ class Track(Shown, Frozen):
             texts.append(f"not certainly ahead of {', '.join(open_)}")
         return (
             f"{on_these(self.items_total)}, {first.run} is the highest of "
-            f"{counted(len(self.runs), 'run')} {when}, with {unit.score(first.score)}. {about} it is "
-            f"the best of them with probability {probability(first.chance_ahead)}, "
+            f"{counted(len(self.runs), 'run')} {when}, with {unit.score(first.score)}. {about} "
+            f"it is the best of them with probability {probability(first.chance_ahead)}, "
             f"{' and '.join(texts)}"
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewbench._names import counted
+from fewbench.algorithms import ties
 from fewbench.evaluation.choosing import Choosing
 from fewbench.evaluation.estimate import Estimate, Estimates
 from fewbench.evaluation.interval import GroupScore, Interval, RandomSampling, RankInterval
@@ -223,7 +224,11 @@ def _random_is_better(estimate: Estimate) -> bool:
     if estimate.interval_kind != "held-out" or estimate.expected_error is None:
         return False
     half, plain = (estimate.interval.high - estimate.interval.low) / 2, estimate.random
-    return half > plain.half_width and estimate.expected_error > plain.expected_error
+    # An interval is often exactly as wide: rounding must not decide.
+    return not (
+        ties.at_least(plain.half_width, half)
+        or ties.at_least(plain.expected_error, estimate.expected_error)
+    )
 
 
 def make_estimate(

@@ -307,6 +307,8 @@ def _from_csv(path: Path) -> Transferability:
         head, first = ([str(name).strip() for name in part] for part in (table.iloc[0], table[0]))
         named = not _lacks_names(head, first[1:])
         values = table.iloc[1:, int(named) :].replace("", "nan").to_numpy(dtype=np.float64)
+    except MethodError:  # a ValueError, too
+        raise
     except UnicodeError as error:
         what, hint = why_not_utf8(path) or ("not a table of numbers", hint)
         raise MethodError(what, hint=hint) from error
