@@ -282,3 +282,18 @@ def test_further_items_of_a_random_sample_count_in_its_mean():
     estimate = evaluation.estimate(warn=False)["target"]
     assert (estimate.items_run, estimate.score) == (40, pytest.approx(0.75))
     assert estimate.interval.low < 0.7 < 0.8 < estimate.interval.high
+
+
+@pytest.mark.parametrize("method", ["aipw", "random-ridge"])
+def test_further_items_count_for_every_method_of_a_random_sample(method):
+    """Answers of one to all further items move its estimate, and narrow the interval."""
+    evaluation = Evaluation(simulate(30, 160, seed=2), method, 20)
+    evaluation.tell(
+        "target", {item: float(n % 2) for n, item in enumerate(evaluation.ask()["target"])}
+    )
+    before = evaluation.estimate(warn=False)["target"]
+    extend(evaluation, ["target"], 60)
+    evaluation.tell("target", dict.fromkeys(evaluation.ask()["target"], 1.0))
+    after = evaluation.estimate(warn=False)["target"]
+    assert after.score > before.score + 0.1
+    assert not any("count for nothing" in note for note in after.warnings)

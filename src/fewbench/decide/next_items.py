@@ -78,7 +78,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
     if more <= 0:
         return first
     seed = evaluations[0].provenance.seed
-    if any(evaluation.method.plain_sampling for evaluation in evaluations):
+    if any(evaluation.method.random_items for evaluation in evaluations):
         rest = np.setdiff1d(np.arange(scores.n_items), closed)
         rng = np.random.default_rng(child_seed(seed, 12, len(closed)))
         return np.concatenate([first, rng.permutation(rest)[:more]])
@@ -113,7 +113,7 @@ def next_of_sample(target: Operand, n: int, scores: Scores) -> IntArray | None:
     evaluation = target.evaluation
     if evaluation is None:
         return None
-    if evaluation.method.plain_sampling:
+    if evaluation.method.random_items:
         order = random_order(scores.n_items, evaluation.provenance.seed)
     elif (
         isinstance(target.score, Uncertainty)

@@ -236,7 +236,7 @@ class Choosing:
             subset = check_subset(subset, provenance, scores, method)
             session = StaticSession(
                 method.predictor, scores, subset, provenance.seed, targets,
-                is_sample=method.plain_sampling and subset.weights is None,
+                is_sample=method.random_items and subset.weights is None,
             )  # fmt: skip
         else:
             with self._working():  # it may fit the sources, which takes long

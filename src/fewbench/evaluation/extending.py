@@ -266,14 +266,14 @@ def _drawn(
 
 
 def _grown(evaluation: Evaluation) -> Subset | None:
-    """Return the subset of a static method, with further items of a plain random sample.
+    """Return the subset of a static method, with further items of a simple random sample.
 
     EvaluationError if some targets ran more of them than others: the chances with which the items
     were drawn are those of all targets.
     """
     subset, record, scores = evaluation.subset, evaluation.record, evaluation.scores
     method = evaluation.method
-    if subset is None or subset.weights is not None or not method.plain_sampling:
+    if subset is None or subset.weights is not None or not method.random_items:
         return subset
     chosen = scores.positions(subset.items)
     asked = [record.asked(name) for name in record.targets]

@@ -107,7 +107,7 @@ class StaticMethod(Method):
                 f"{type(self.selector).__name__}.select gave {type(subset).__name__}, not a Subset",
                 hint="return Subset(items=(item id, ...)) of fewbench.methods",
             )
-        is_sample = self.plain_sampling
+        is_sample = self.random_items
         return StaticSession(self.predictor, scores, subset, seed, targets, is_sample=is_sample)
 
     def describe(self) -> str:
@@ -120,7 +120,7 @@ class StaticMethod(Method):
 class StaticSession(Session):
     """Asks each target for the same items, once; a user may supply the `subset`.
 
-    If the items are a plain random sample (`is_sample`), further answered items are part of it.
+    If the items are a simple random sample (`is_sample`), further answered items are part of it.
     """
 
     def __init__(
