@@ -360,7 +360,7 @@ def steadied(correlations: FloatArray, both: FloatArray, least: float = LEAST_SI
     Parameters
     ----------
     correlations, both : ndarray, shape (models, models)
-        Of answers, and of how many items.
+        Correlations of answers, and the number of items behind each.
     least : float
         Least eigenvalue.
     """

@@ -209,7 +209,7 @@ A long table:   fewbench import r.csv --model llm --item id --score correct -o s
 A wide table:   fewbench import r.csv --model llm -o scores.parquet
 Arrays:         fewbench import r.npz -o scores.parquet
 Percentages:    fewbench import r.csv … --range 0,100 -o scores.parquet
-Of one model:   fewbench import r.csv … --rescale model-a=100 -o scores.parquet
+One model:      fewbench import r.csv … --rescale model-a=100 -o scores.parquet
 One file each:  fewbench import runs/*.jsonl --item id --score correct -o scores.parquet
 Two imports:    fewbench import a.parquet b.parquet -o scores.parquet
 Several runs:   fewbench import r.csv … --trials mean -o scores.parquet

@@ -28,7 +28,7 @@ NEIGHBORS = 20
 
 
 class Rerun(Frozen):
-    """An item that ran again with another score.
+    """An item that ran again with a different score.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Verification(Shown, Frozen):
         Share of all submitted answers that are better, or worse, than a rerun's.
     n_higher, n_lower : int
     different : tuple of Rerun
-        The items with another score.
+        The items with a different score.
     chances : tuple of Chance
         What the draw notices.
     fit : float or None
@@ -121,7 +121,7 @@ class Verification(Shown, Frozen):
         return int(self.verdict == "inflated")
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per item with another score."""
+        """Return one row per item with a different score."""
         columns = ["item", "task", "submitted", "rerun"]
         rows = [row.model_dump() for row in self.different]
         frame = pd.DataFrame(rows, columns=columns).set_index("item")
@@ -169,8 +169,8 @@ class Verification(Shown, Frozen):
         if self.fit == 0:
             lesser.append(
                 f"A hint, and no proof: the answers follow the difficulty of the items less than "
-                f"those of all {NEIGHBORS} source models of the nearest scores. Of honest models, "
-                f"about 1 in {NEIGHBORS + 1} does."
+                f"those of all {NEIGHBORS} source models of the nearest scores. About 1 in "
+                f"{NEIGHBORS + 1} honest models does."
             )
         rows = [[f"{c.false_share:.0%}", f"{c.seen:.0%}", f"{c.proven:.0%}"] for c in self.chances]
         head = [("False answers", True), ("At least one is seen", True), ("Proven", True)]
@@ -235,7 +235,7 @@ def verify(
     References
     ----------
     McNemar, "Note on the sampling error of the difference between correlated proportions or
-    percentages", Psychometrika 1947; the sign test where scores are no right or wrong.
+    percentages", Psychometrika 1947; the sign test where scores are not right or wrong.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def verify(
     check_level(level)
     if noise is not None and not 0 <= noise < 1:
         raise EvaluationError(
-            f"a noise of {noise:g} is no share of the answers", hint="use 0 to 1, such as 0.02"
+            f"a noise of {noise:g} is not a share of the answers", hint="use 0 to 1, such as 0.02"
         )
     (side,), table, notes = operands(submission, scores=scores)
     n, ids = len(side.items), table.item_ids

@@ -313,7 +313,9 @@ def _are_corrected(before: "pd.DataFrame", now: "pd.DataFrame") -> BoolArray:
         for at, (was, has) in enumerate(zip(*texts, strict=True)):
             # Logs may name several keys of an item: it is the same as long as one is in both.
             is_other = was != has if name != KEYS else not {*was.split()} & {*has.split()}
-            differ[at] |= bool(was and has and is_other)  # a text that came or went is no other one
+            differ[at] |= bool(
+                was and has and is_other
+            )  # a text that came or went is not a different one
     return differ
 
 

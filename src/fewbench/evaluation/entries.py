@@ -1,7 +1,7 @@
 """The entries of an evaluation's list: what happened to its targets, in order, by item.
 
-An entry knows which targets it is about, what of it is about some items alone (`part`), and what it
-changes (`apply`). Its line in the journal begins with its kind. A new kind is a class here, named
+An entry names its targets, returns its part about some items (`part`), and changes the record
+(`apply`). Its line in the journal begins with its kind. A new kind is a class here, named
 in `KINDS`.
 """
 
@@ -36,7 +36,7 @@ class JournalEntry(Frozen):
         return ()
 
     def part(self, items: Container[str], targets: Container[str]) -> Self | None:
-        """Return what it says of some items and targets, or None if nothing."""
+        """Return its part about some items and targets, or None if nothing."""
         return self
 
     def apply(self, book: AnswerBook) -> None:
@@ -59,7 +59,7 @@ class TargetEntry(JournalEntry):
         return (self.target,)
 
     def part(self, items: Container[str], targets: Container[str]) -> Self | None:
-        """Return what it says of some items and targets, or None if nothing."""
+        """Return its part about some items and targets, or None if nothing."""
         return self._on(items) if self.target in targets else None
 
     def _on(self, items: Container[str]) -> Self | None:
@@ -79,7 +79,7 @@ class AskedItems(JournalEntry):
         return self.targets
 
     def part(self, items: Container[str], targets: Container[str]) -> Self | None:
-        """Return what it says of some items and targets, or None if nothing."""
+        """Return its part about some items and targets, or None if nothing."""
         left = {"targets": _among(self.targets, targets), "items": _among(self.items, items)}
         return self.model_copy(update=left) if all(left.values()) else None
 

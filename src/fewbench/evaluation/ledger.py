@@ -121,7 +121,7 @@ class Ledger:
             self._noted[name] = len(self.record.rounds(name))
 
     def carry(self, entries: Iterable[JournalEntry], targets: Container[str]) -> None:
-        """Take over what entries say of these items and of some targets.
+        """Take over the parts of entries about these items and some targets.
 
         They were made with other scores: the chances with which items were drawn are of those.
         """

@@ -317,7 +317,7 @@ class Contrast:
             low, high = self.ends_of_items(level)
             of_items = self.difference - low, high - self.difference
             of_questions = (self.wider * reach for reach in self.questions.reaches(level))
-            # What is open is no random error, so it is added as a whole.
+            # What is open is not a random error, so it is added as a whole.
             certain = [min(open_, reach) for reach in of_items]
             left = (reach - sure for reach, sure in zip(of_items, certain, strict=True))
             below, above = map(sum, zip(certain, map(math.hypot, left, of_questions), strict=True))

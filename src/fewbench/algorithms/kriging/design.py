@@ -40,7 +40,7 @@ class VarianceReduction:
         self._model = model
         self._factors, self._noise = factors, noise
         wanted = model.wanted_factors[:, 0]
-        # Of each candidate with the first wanted score, and its own.
+        # Covariance of each candidate with the first wanted score, and its own.
         self._covariance = wanted.astype(factors.dtype) @ factors + noise * model.weights[0]
         self._variance = np.einsum("kj,kj->j", factors, factors) + noise
         self.left = float(wanted @ wanted + model.wanted_noise[0])
