@@ -43,7 +43,7 @@ SHARED = "shared variance"
 _GROUPS: WeakKeyDictionary[Scores, IntArray] = WeakKeyDictionary()
 _COPIES: WeakKeyDictionary[Scores, tuple[IntArray, IntArray]] = WeakKeyDictionary()
 _PARTS: WeakKeyDictionary[Scores, tuple[Scores, IntArray]] = WeakKeyDictionary()
-"""For each fold, the table that it is of, whose near copies are known, and the places of its models."""
+"""For each fold, its table, whose near copies are known, and the places of its models."""
 
 
 def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[str]]:
