@@ -2,7 +2,7 @@
 
 An entry names its targets, returns its part about some items (`part`), and changes the record
 (`apply`). Its line in the journal begins with its kind. A new kind is a class here, named
-in `KINDS`.
+in `EVERY`.
 """
 
 import math
