@@ -13,7 +13,8 @@ With --weighted the rows are fractional scores, macro averages and the scores of
 Winkler scores are over those of `random` on the same split, tasks over those of its intervals of
 tasks.
 
-FOLDER holds the tables named below (see docs/results.md); the bundled zoo needs none.
+FOLDER holds the tables named below (see docs/results.md); the bundled zoo needs none, nor do the
+simulated leaderboards of the strata "… board".
 """
 
 import argparse
@@ -59,8 +60,10 @@ WEIGHTED = (
     ("alpaca_eval_58", "micro"), ("llmub_mmlu", "macro"), ("helm_math", "macro"),
     ("openllm2_math_musr", "micro"), ("openllm2_math_musr", "macro"),
 )  # fmt: skip
+BOARDS = {"strong board": 1.0, "middle board": 0.0, "weak board": -1.0}
+"""Abilities of the targets of a simulated leaderboard, whose source models have a mean of 0."""
 MADE = 25
-"""Targets unlike the sources in each draw."""
+"""Targets unlike the sources, or of one ability, in each draw."""
 
 
 def unlike(kind: str, sources: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -83,9 +86,22 @@ def unlike(kind: str, sources: np.ndarray, rng: np.random.Generator) -> np.ndarr
     return ((np.arange(shape[1]) - start) % shape[1] < shape[1] // 3).astype(float)
 
 
+def board(ability: float, rng: np.random.Generator) -> tuple[Scores, Split]:
+    """Return 48 models of many abilities and targets of one, on 450 items of three tasks."""
+    tasks, n = np.repeat(["a", "b", "c"], 150), 48 + MADE
+    abilities = np.append(rng.normal(np.linspace(-0.8, 0.8, 48), 0.5), np.full(MADE, ability))
+    by_task = np.repeat(abilities[:, None] + rng.normal(0, 0.2, (n, 3)), 150, axis=1)
+    logits = rng.lognormal(0.3, 0.3, 450) * (by_task - rng.normal(0, 1, 450))
+    right = (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))) * 1.0
+    table = from_arrays(right, models=[f"model-{at}" for at in range(n)], tasks=list(tasks))
+    return table, Split(np.arange(48), np.arange(48, 48 + MADE))
+
+
 def draw(scores: Scores, stratum: str, at: int) -> tuple[Scores, Split]:
     """Return a table and a split of its models."""
     rng = np.random.default_rng([at, *stratum.encode()])
+    if stratum in BOARDS:
+        return board(BOARDS[stratum], rng)
     if stratum in SPLITS:
         return scores, make_split(scores, SPLITS[stratum], 0, at)
     if stratum == "families":
@@ -96,7 +112,7 @@ def draw(scores: Scores, stratum: str, at: int) -> tuple[Scores, Split]:
         return scores, Split(np.sort(order[:count]), np.sort(order[-MADE:]))
     split = make_split(scores, SPLITS["like"], 0, at)
     values = scores.cells[split.sources]
-    table = from_arrays(
+    table = from_arrays(  # models need names
         np.concatenate([values, unlike(stratum, values, rng)]),
         models=[*scores.models.index[split.sources], *(f"unlike {i}" for i in range(MADE))],
         items=list(scores.items.index),
@@ -251,6 +267,9 @@ def show(stratum: str, budget: int, frame: pd.DataFrame) -> str:
 
 
 def tables(folder: Path, stratum: str) -> Iterator[tuple[str, Scores]]:
+    if stratum in BOARDS:  # made for each draw
+        yield stratum, load_zoo()
+        return
     if stratum in ("families", "like"):
         yield "zoo", load_zoo()
     for name in TABLES if stratum != "families" else ("llmub_mmlu",):
@@ -275,7 +294,9 @@ def main() -> None:
             print(show_weighted(given.folder, name, average, budgets, given.draws), flush=True)
         return
     few = [f"sources={count}" for count in FEW]
-    strata = given.strata.split(",") if given.strata else [*SPLITS, "families", *few, *UNLIKE]
+    strata = (
+        given.strata.split(",") if given.strata else [*SPLITS, "families", *few, *UNLIKE, *BOARDS]
+    )
     print("| stratum | coverage | width / random | Winkler / random | error / random | worst |")
     print("|---" * 6 + "|")
     with ProcessPoolExecutor(given.workers) as pool:
