@@ -143,3 +143,18 @@ def test_runs_in_folders_of_their_own(ok, cli, truth):
         own = Evaluation.open(f"runs/{folder}").estimate()[target]
         assert point.score == pytest.approx(own.score)
     assert all(change.before[0] == change.after[0] for change in found.changes)
+
+
+def test_a_stopped_run_does_not_hold_the_others_at_its_end(ok, truth):
+    live = [name for name in truth if not name.startswith("slow")]
+    ok(*run([*live, "slow/step-1000"], "-n", 80, "-o", "runs"))
+    first, second, stopped = fewbench.track("runs").runs
+    assert {first.step, second.step} == {STEPS[-1]}
+    decided = json.loads(ok("versus", "runs", first.checkpoint, second.checkpoint, "--json"))
+    assert first.chance_ahead == pytest.approx(decided["chance_a_better"])
+    assert second.is_behind == (decided["verdict"] == "better")
+    assert (stopped.checkpoint, stopped.is_stopped) == ("slow/step-1000", True)
+    assert stopped.behind_interval is stopped.chance_ahead is None
+    text = " ".join(ok("track", "runs").split())
+    assert "the highest of 2 runs at step 8,000" in text
+    assert "slow: 1 checkpoint, stopped at step 1,000." in text
