@@ -336,16 +336,16 @@ class _Tracker:
                     chance_ahead=place.chance_best,
                 )
             )
-        for of_run in steps:
-            if (last := max(of_run)) < edge:
-                at = of_run[last]
+        for ended in steps:
+            if (last := max(ended)) < edge:
+                at = ended[last]
                 ends = scale.from_unit(self.joint.full_interval(at, self.level))
                 found.append(
                     RunStanding(
                         run=self.run.runs[at],
                         checkpoint=self.names[at],
                         step=last,
-                        checkpoints=len(of_run),
+                        checkpoints=len(ended),
                         score=float(scale.from_unit(float(self.estimates[at]))),
                         interval=Interval.between(ends),
                     )
