@@ -133,6 +133,10 @@ def test_runs_in_folders_of_their_own(ok, cli, truth):
                 fewbench.read_items("items.csv"), budget=80, folder=f"runs/{folder}",
                 score={target: lambda item, right=right: right[int(item)]},
             )  # fmt: skip
+    refused = cli("track", "runs", "--run", "a").err
+    assert "--run: no effect with a folder" in refused
+    assert "all its runs" in refused
+    assert "Runs" not in ok("track", "runs/a")  # as the hint says
     found = fewbench.track("runs")
     assert [(each.run, each.step) for each in found.runs] == [("a", 4000), ("slow", 4000)]
     assert [point.checkpoint for point in found.points] == [
