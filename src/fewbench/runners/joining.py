@@ -311,7 +311,7 @@ def _refused(folder: Path, renewable: Sequence[str], reason: str, hint: str) -> 
     journal = Journal(folder)
     entries = list(journal.fresh())
     if not any(isinstance(entry, AnswerSet) for entry in entries):
-        hint = "it has no answers yet: use another folder"
+        hint = "use another folder"
         if set(targets_of(journal.header(), entries)) <= set(renewable):
             hint = "it has no answers yet: add --fresh to start over (in Python use another folder)"
     return RunError(f"{folder}: {reason}", hint=hint)
