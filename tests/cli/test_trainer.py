@@ -133,6 +133,10 @@ def test_runs_in_folders_of_their_own(ok, cli, truth):
                 fewbench.read_items("items.csv"), budget=80, folder=f"runs/{folder}",
                 score={target: lambda item, right=right: right[int(item)]},
             )  # fmt: skip
+    refused = cli("track", "runs", "--run", "a").err
+    assert "--run: no effect with a folder" in refused
+    assert "all its runs" in refused
+    assert "Runs" not in ok("track", "runs/a")  # as the hint says
     found = fewbench.track("runs")
     assert [(each.run, each.step) for each in found.runs] == [("a", 4000), ("slow", 4000)]
     assert [point.checkpoint for point in found.points] == [
@@ -143,3 +147,46 @@ def test_runs_in_folders_of_their_own(ok, cli, truth):
         own = Evaluation.open(f"runs/{folder}").estimate()[target]
         assert point.score == pytest.approx(own.score)
     assert all(change.before[0] == change.after[0] for change in found.changes)
+
+
+def test_a_stopped_run_does_not_hold_the_others_at_its_end(ok, truth):
+    live = [name for name in truth if not name.startswith("slow")]
+    ok(*run([*live, "slow/step-1000"], "-n", 80, "-o", "runs"))
+    first, second, stopped = fewbench.track("runs").runs
+    assert {first.step, second.step} == {STEPS[-1]}
+    decided = json.loads(ok("versus", "runs", first.checkpoint, second.checkpoint, "--json"))
+    assert first.chance_ahead == pytest.approx(decided["chance_a_better"])
+    assert second.is_behind == (decided["verdict"] == "better")
+    assert (stopped.checkpoint, stopped.is_stopped) == ("slow/step-1000", True)
+    assert stopped.behind_interval is stopped.chance_ahead is None
+    text = " ".join(ok("track", "runs").split())
+    assert "the highest of 2 runs at step 8,000" in text
+    assert "slow: 1 checkpoint, stopped at step 1,000." in text
+
+
+def test_a_fresh_run_that_is_refused_leaves_the_folder_as_it_was(ok, cli, truth, tmp_path):
+    names = [*truth][:3]
+    ok(*run(names, "-n", 60, "-o", "runs"))
+    before = {each.name: each.read_bytes() for each in (tmp_path / "runs").glob("*.json*")}
+    for again in (names[:1], names[:2]):
+        refused = cli(*run(again, "-n", 80, "-o", "runs", "--fresh"))
+        assert refused.code == 2
+        assert "--fresh" not in refused.err
+        after = {each.name: each.read_bytes() for each in (tmp_path / "runs").glob("*.json*")}
+        assert after == before
+        assert not [*tmp_path.glob("runs.*")]
+    refused = cli(*run(names, "-n", 60, "-m", "none", "-o", "runs", "--fresh"))
+    assert refused.code == 2
+    assert Evaluation.open("runs").targets == tuple(names)
+    ok(*run(names[:2], "-n", 60, "-o", "runs", "--fresh"))
+    assert [each.name for each in tmp_path.glob("runs.*")] == ["runs.1"]
+
+
+def test_what_cannot_start_over_is_not_told_to(ok, cli, truth):
+    ok("start", "items.csv", "-n", 60, "-t", "a", "-t", "b", "-o", "runs")
+    assert "--fresh" not in cli("start", "items.csv", "-n", 80, "-t", "a", "-o", "runs").err
+    for words in ((), ("--fresh",)):  # b would keep its settings
+        refused = cli(*run(["a"], "-n", 80, "-o", "runs", *words))
+        assert refused.code == 2
+        assert "--fresh" not in refused.err
+    assert "--fresh" in cli(*run(["a", "b"], "-n", 80, "-o", "runs")).err

@@ -117,7 +117,7 @@ def _best(
     passed = options.of_run
     for name in ("seed", "batch", "items_of", "repeats", "retry"):
         del passed[name]
-    with status_line(f"running {runner}") as update:
+    with options.room(), status_line(f"running {runner}") as update:
         result = run_best(run, scores, search, on_progress=update, on_notes=notes.tell, **passed)
     notes.tell(result.notes)
     show(result.page(), result, options.report, options.as_json)

@@ -230,7 +230,8 @@ def _checkpoints(call: Call, path: Path) -> Scores | list[Evaluation] | Path:
         call.refuse(
             [name for name in ("run",) if call.given[name]],
             "with a folder",
-            "leave it out: all evaluations there are of one run",
+            "leave it out: it chooses models of a scores file. A folder is followed with all its "
+            "runs; for one of them, name its own folder if it has one",
         )
         scoring = scoring_of(call.given)
         if not scoring:

@@ -2,8 +2,8 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -33,12 +33,12 @@ from fewbench.cli.outputs import (
     check_outputs,
     write,
 )
-from fewbench.errors import RunError
+from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.changes import share_of_start
 from fewbench.evaluation.journal import HEADER
 from fewbench.runners.progress import ProgressLine
-from fewbench.runners.run_folder import renew
+from fewbench.runners.run_folder import renewed
 from fewbench.scores import Scores
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class RunOptions:
         return replace(self, scores=None), self.scores
 
     def load(self, notes: list[str]) -> Scores | None:
-        """Check the outputs, read the scores if there are any, and make room for a fresh run.
+        """Check the outputs, and read the scores if there are any.
 
         `notes` receives the notes on the scores. A resumed run does not print them again.
         """
@@ -156,9 +156,24 @@ class RunOptions:
         scores, is_known = None, not self.fresh and (self.output / HEADER).is_file()
         if self.scores is not None:
             scores = load(self.scores, self.average, items=True, kept=notes, is_known=is_known)
-        if self.fresh and (kept := renew(self.output, self.target or [])) is not None:
-            say_note(f"the earlier run is now in {kept}")
         return scores
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Make room for a fresh run; a run that is refused leaves the folder as it was."""
+        if not self.fresh:
+            yield
+            return
+        kept = None
+        try:
+            with renewed(self.output, self.target or []) as kept:
+                if kept is not None:
+                    say_note(f"the earlier run is now in {kept}")
+                yield
+        except FewbenchError:
+            if kept is not None and not kept.exists():
+                say_note(f"the earlier run is back in {self.output}")
+            raise
 
     def stop(self, scores: Scores | None) -> Stop | None:
         """Return the limits, or None for those of the run that is followed.
@@ -241,7 +256,7 @@ def run_and_print(run: "Callable[..., RunResult]", options: RunOptions, name: st
     # On a terminal, Inspect shows the progress itself.
     is_shown = name == "inspect" and sys.stderr.isatty()
     line = nullcontext(_only_end) if is_shown else status_line(f"running {name}")
-    with line as update:
+    with options.room(), line as update:
         result = run(
             scores,
             options.method,

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -66,7 +67,7 @@ def track(
 
     Checkpoints whose names differ in more than their steps, such as a/step-1000 and b/step-1000, or
     that are in folders of their own, are of several runs. These are compared at the last step that
-    all of them have.
+    all of them have. A run that stopped before a step that two others have is not compared.
 
     With `fixed_items`, a change is real if it holds on exactly these items.
 
@@ -299,12 +300,19 @@ class _Tracker:
         )
 
     def _side_by_side(self) -> tuple[RunStanding, ...]:
-        """Return how the runs stand at the last step that all have, else at their last steps."""
+        """Return how the runs stand at the last step that all have, else at their last steps.
+
+        A run that ended before a step that two others have is not compared: it would hold the
+        comparison of the others at its end. It comes last.
+        """
         if len(self._places) < 2:
             return ()
         steps = [{float(self.run.steps[at]): at for at in own} for own in self._places.values()]
-        common = set.intersection(*(set(of_run) for of_run in steps))
-        compared = [of_run[max(common or of_run)] for of_run in steps]
+        times = Counter(step for of_run in steps for step in of_run)
+        edge = max((step for step, n_runs in times.items() if n_runs > 1), default=0.0)
+        going = [of_run for of_run in steps if max(of_run) >= edge]
+        common = set.intersection(*(set(of_run) for of_run in going))
+        compared = [of_run[max(common or of_run)] for of_run in going]
         joint, scale = self.joint.among(compared), self.scores.scale
         standings = Standings.of(joint, self.level)
         above, first = standings.surely_above, self.names.index(standings.names[0])
@@ -328,6 +336,20 @@ class _Tracker:
                     chance_ahead=place.chance_best,
                 )
             )
+        for ended in steps:
+            if (last := max(ended)) < edge:
+                at = ended[last]
+                ends = scale.from_unit(self.joint.full_interval(at, self.level))
+                found.append(
+                    RunStanding(
+                        run=self.run.runs[at],
+                        checkpoint=self.names[at],
+                        step=last,
+                        checkpoints=len(ended),
+                        score=float(scale.from_unit(float(self.estimates[at]))),
+                        interval=Interval.between(ends),
+                    )
+                )
         return tuple(found)
 
     @property

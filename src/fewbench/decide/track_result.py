@@ -64,6 +64,8 @@ class Point(Frozen):
 class RunStanding(Frozen):
     """One of several runs, at the last step that all have, or else at its last one.
 
+    A run that stopped before a step that two others have is at its last one, and not compared.
+
     Attributes
     ----------
     run, checkpoint, step
@@ -72,11 +74,11 @@ class RunStanding(Frozen):
     score, interval
         The score of this checkpoint; the interval answers the same question as the changes.
     behind, behind_interval
-        Its score minus that of the run with the highest score (None for that one).
+        Its score minus that of the run with the highest score (no interval for that one).
     is_behind : bool
         Whether it is certainly behind, all pairs of runs together.
-    chance_ahead : float
-        Probability that it is the best of these.
+    chance_ahead : float or None
+        Probability that it is the best of these; None if it is not compared.
     """
 
     run: str
@@ -85,10 +87,15 @@ class RunStanding(Frozen):
     checkpoints: int
     score: float
     interval: Interval
-    behind: float
-    behind_interval: Interval | None
-    is_behind: bool
-    chance_ahead: float
+    behind: float | None = None
+    behind_interval: Interval | None = None
+    is_behind: bool = False
+    chance_ahead: float | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it stopped early, and is not compared."""
+        return self.chance_ahead is None
 
 
 def _in_general(point: Point, unit: Unit) -> str:
@@ -149,7 +156,8 @@ class Track(Shown, Frozen):
         Each checkpoint against the last one before it that ran all items, else against the one
         before; and the last one against the first and against the best before it.
     runs : tuple of RunStanding
-        Several runs side by side, the highest score first. Empty for one run.
+        Several runs side by side, the highest score first, then those that stopped early. Empty for
+        one run.
     benchmark_changes : tuple of BenchmarkChange
         Empty for one benchmark.
     best : str
@@ -318,9 +326,11 @@ class Track(Shown, Frozen):
     def _courses(self, unit: Unit) -> list[str]:
         """Return a sentence for each run: whether it rises, and whether its last change is real."""
         texts = []
+        stopped = {each.run: each.step for each in self.runs if each.is_stopped}
         for run in dict.fromkeys(point.run for point in self.points):
             own = [point.checkpoint for point in self.points if point.run == run]
             text = f"{run}: " * bool(run) + counted(len(own), "checkpoint")
+            text += f", stopped at step {stopped[run]:,.10g}" if run in stopped else ""
             changes = {(change.before, change.after): change for change in self.changes}
             if (whole := changes.get((own[0], own[-1]))) is not None:
                 up, down = "rising", "falling"
@@ -347,8 +357,10 @@ class Track(Shown, Frozen):
 
     def _ahead(self, about: str, unit: Unit) -> str:
         """Return which run is ahead of which, and how sure that is."""
-        first, *others = self.runs
-        same = len({each.step for each in self.runs}) == 1
+        compared = [each for each in self.runs if not each.is_stopped]
+        first, *others = compared
+        assert first.chance_ahead is not None  # as for all that are compared
+        same = len({each.step for each in compared}) == 1
         when = f"at step {first.step:,.10g}" if same else "at the last checkpoints"
         behind = [each.run for each in others if each.is_behind]
         open_ = [each.run for each in others if not each.is_behind]
@@ -359,7 +371,7 @@ class Track(Shown, Frozen):
             texts.append(f"not certainly ahead of {', '.join(open_)}")
         return (
             f"{on_these(self.items_total)}, {first.run} is the highest of "
-            f"{counted(len(self.runs), 'run')} {when}, with {unit.score(first.score)}. {about} "
+            f"{counted(len(compared), 'run')} {when}, with {unit.score(first.score)}. {about} "
             f"it is the best of them with probability {probability(first.chance_ahead)}, "
             f"{' and '.join(texts)}"
         )
@@ -373,7 +385,7 @@ class Track(Shown, Frozen):
                 "–" if each.behind_interval is None else unit.difference(each.behind),
                 unit.differences(each.behind_interval),
                 "–" if each.behind_interval is None else "yes" if each.is_behind else "no",
-                probability(each.chance_ahead),
+                "–" if each.chance_ahead is None else probability(each.chance_ahead),
             ]
             for each in self.runs
         ]
@@ -382,6 +394,8 @@ class Track(Shown, Frozen):
             f"Runs are compared at the last step that all have, {about}. Certain: behind at "
             f"{self.level:.0%}, all pairs of runs together."
         )
+        if any(each.is_stopped for each in self.runs):
+            note += " Runs that stopped before a step that two others have are not compared."
         return Section("runs", "Runs", [note], tables=[Table("Runs", head, rows, "a run")])
 
     def _benchmarks(self, unit: Unit) -> Section:

@@ -137,7 +137,9 @@ def open_or_start(
     times = {"repeats": max(repeats, limits.repeats), "epochs": max(epochs, limits.epochs)}
     limits = limits.model_copy(update=times)
     if folder is not None and header is not None:
-        evaluation, taken_in = reopened(folder, header, scores, method, limits, seed, is_run=is_run)
+        evaluation, taken_in = reopened(
+            folder, header, scores, method, limits, seed, targets, is_run=is_run
+        )
     else:
         taken_in = []
         evaluation = Evaluation(
@@ -247,6 +249,7 @@ def reopened(
     method: str | Method,
     stop: Stop,
     seed: int,
+    targets: Sequence[str],
     *,
     is_run: bool,
 ) -> tuple[Evaluation, list[str]]:
@@ -258,7 +261,7 @@ def reopened(
     provenance, before = header.provenance, header.limits
     was_auto = header.reason is not None
     named = method if isinstance(method, str) else method.describe()
-    differ = []
+    differ, renewable = [], targets if is_run else ()
     if named != provenance.method and not (was_auto and named == AUTO):
         differ.append(f"method: {AUTO if was_auto else provenance.method}, now {named}")
     if before.kept != stop.kept:
@@ -275,6 +278,7 @@ def reopened(
             )
         raise _refused(
             folder,
+            renewable,
             f"the evaluation there has other settings ({'; '.join(differ)})",
             f"for more items: {further}; or use another folder, which runs the items of this one "
             f"again: --items-of {quoted(folder)} (in Python items_of=)",
@@ -285,6 +289,7 @@ def reopened(
         if lacking := [task for task in items.tasks if task not in scores.tasks]:
             raise _refused(
                 folder,
+                renewable,
                 f"the evaluation there also has the tasks {some(lacking)}",
                 "name a file of items that has them, or all tasks, as in --tasks old,new; or use "
                 "another folder",
@@ -298,8 +303,15 @@ def reopened(
     return Evaluation.open(folder, scores, own, stop, is_run=is_run), notes
 
 
-def _refused(folder: Path, reason: str, hint: str) -> RunError:
-    """Return the error of a run that does not fit its folder; without answers, nothing is lost."""
-    if not any(isinstance(entry, AnswerSet) for entry in Journal(folder).fresh()):
-        hint = "it has no answers yet: add --fresh to start over (in Python use another folder)"
+def _refused(folder: Path, renewable: Sequence[str], reason: str, hint: str) -> RunError:
+    """Return the error of a run that does not fit its folder; without answers, nothing is lost.
+
+    `renewable` are the targets that this run could start over; others there keep their settings.
+    """
+    journal = Journal(folder)
+    entries = list(journal.fresh())
+    if not any(isinstance(entry, AnswerSet) for entry in entries):
+        hint = "use another folder"
+        if set(targets_of(journal.header(), entries)) <= set(renewable):
+            hint = "it has no answers yet: add --fresh to start over (in Python use another folder)"
     return RunError(f"{folder}: {reason}", hint=hint)

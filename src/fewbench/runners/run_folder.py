@@ -6,7 +6,7 @@ In it, `run.lock` keeps a second process out.
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -106,7 +106,37 @@ def renew(folder: Path, targets: list[str]) -> Path | None:
     if len(renewed) == len(there):
         return set_aside(folder)
     copies = [remove_target(folder, name) for name in renewed]
+    for lacking in copies[1:]:  # the first copy has all
+        shutil.rmtree(lacking)
     return copies[0] if copies else None
+
+
+@contextmanager
+def renewed(folder: Path, targets: list[str]) -> Iterator[Path | None]:
+    """Make room for a fresh run as `renew` does, and undo that if the run is refused.
+
+    What is kept stays where it is if anything else is in the folder by then.
+    """
+    kept, place = renew(folder, targets), folder.resolve()
+    before = _sizes(place)
+    try:
+        yield kept
+    except FewbenchError:
+        if kept is not None:
+            with suppress(BusyError), locked(place):
+                if _sizes(place) == before:
+                    shutil.rmtree(place)
+                    kept.rename(place)
+        raise
+
+
+def _sizes(folder: Path) -> dict[Path, int]:
+    """Return the size of each file in a folder."""
+    return {
+        path: path.stat().st_size
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != LOCK
+    }
 
 
 @contextmanager
