@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -127,8 +127,9 @@ def compare(
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
-    listed = [budgets] if isinstance(budgets, int | str | np.integer) else list(budgets)
-    counts = [count_items(budget, scores) for budget in listed]
+    if isinstance(budgets, str) or not isinstance(budgets, Iterable):
+        budgets = [budgets]
+    counts = [count_items(budget, scores) for budget in budgets]
     kinds = [split] if isinstance(split, str | SplitSettings) else split or ["random"]
     settings = [
         SplitSettings(kind) if isinstance(kind, str) else kind  # type: ignore[arg-type]
