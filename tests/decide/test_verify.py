@@ -59,9 +59,6 @@ def test_one_difference_proves_it_of_a_model_without_randomness():
     # Worse answers than the rerun's are no inflation.
     turned = fewbench.verify(NAME, rerun(np.ones(200)), noise=0.0, **how)
     assert (turned.verdict, turned.n_higher) == ("not proven", 0)
-    # The chances hold without such answers, and their table says how many there are.
-    notes = {section.id: section.notes for section in turned.page().sections}["chances"]
-    assert str(turned.n_lower) in notes[-1]
 
 
 def test_the_draw_follows_from_the_seed_and_the_items_alone():

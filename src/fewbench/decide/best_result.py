@@ -223,13 +223,15 @@ class BestResult(Shown, Frozen):
             ]
             for one in self.targets
         ]
+        shared = "equal scores share it."
+        alone = (
+            "at this point alone. The probability in the first line is lower, as the run was "
+            "looked at after every round."
+        )
         notes = [
             "Score: what is expected of the model. The highest scores are partly luck, and are "
             "drawn towards the others.",
-            f"{head[4][0]}: equal scores share it."
-            if self.tied
-            else f"{head[4][0]}: at this point alone. The probability in the first line is lower, as "
-            "the run was looked at after every round.",
+            f"{head[4][0]}: {shared if self.tied else alone}",
             "Dropped after: the answers of all models after which it ran no further item.",
         ]
         return Section("models", "Models", notes, tables=[Table("Models", head, rows, "a model")])

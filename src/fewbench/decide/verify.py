@@ -172,19 +172,17 @@ class Verification(Shown, Frozen):
                 f"those of all {NEIGHBORS} source models of the nearest scores. Of honest models, "
                 f"about 1 in {NEIGHBORS + 1} does."
             )
-        notes = [
+        note = (
             f"Probabilities, if so many of the {submitted} are better than the model's, and no "
             "answer of the rerun is better: each that is makes a proof rarer."
-        ]
-        if self.n_lower:
-            notes.append(f"Here, {self.n_lower} of {ran} have a better score in the rerun.")
+        )
         rows = [[f"{c.false_share:.0%}", f"{c.seen:.0%}", f"{c.proven:.0%}"] for c in self.chances]
         head = [("False answers", True), ("At least one is seen", True), ("Proven", True)]
         sections.append(
             Section(
                 "chances",
                 "What the draw notices",
-                notes,
+                [note],
                 tables=[Table("What the draw notices", head, rows)],
                 facts={"Seed": str(self.seed)},
             )

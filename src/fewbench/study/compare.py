@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -127,9 +127,8 @@ def compare(
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
-    if isinstance(budgets, str) or not isinstance(budgets, Iterable):
-        budgets = [budgets]
-    counts = [count_items(budget, scores) for budget in budgets]
+    listed = [budgets] if isinstance(budgets, str | float | int | np.number) else list(budgets)
+    counts = [count_items(budget, scores) for budget in listed]
     kinds = [split] if isinstance(split, str | SplitSettings) else split or ["random"]
     settings = [
         SplitSettings(kind) if isinstance(kind, str) else kind  # type: ignore[arg-type]
