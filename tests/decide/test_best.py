@@ -175,6 +175,20 @@ def test_all_items_are_exact_and_in_general_never_certain():
     assert chance_of_lead(drawn, general.scores, margin=0.3) > 0.95
 
 
+def test_equal_known_scores_share_the_first_place():
+    row = np.repeat([1.0, 0.0], 10)
+    rows = [row, row[::-1], 0 * row]
+    table = fewbench.from_arrays(rows, models=["a", "b", "c"], items=[f"i{n}" for n in range(20)])
+    models = models_of(table)
+    found = fewbench.best(table.benchmark, {name: models[name] for name in "ab"}, 40)
+    assert (found.ended, found.tied) == ("settled", ("b",))
+    assert [one.chance_top for one in found.targets] == [0.5, 0.5]
+    assert "is the best" not in str(found)
+    found = fewbench.best(table.benchmark, models, 60, top=2)
+    assert found.tied == ()
+    assert found.targets[1].chance_top > 0.95
+
+
 def test_right_and_wrong_exchanged_are_the_same_statement():
     answers = alike(2, 6, 300)
     answers[np.arange(300) >= np.array([[40], [40], [80], [80], [160], [160]])] = np.nan

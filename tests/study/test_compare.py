@@ -489,6 +489,7 @@ def test_more_sources_than_a_split_has_are_refused():
     [
         ({"methods": ["nope"]}, MethodError, "nope"),
         ({"budgets": []}, StudyError, "no budget"),
+        ({"budgets": 10.5}, MethodError, "10.5"),
         ({"budgets": [0]}, MethodError, "budget of 0"),
         ({"budgets": [41]}, MethodError, "budget of 41"),
         ({"budgets": [5, 5]}, StudyError, "given twice"),

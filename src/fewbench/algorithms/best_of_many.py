@@ -425,6 +425,20 @@ def among_top(drawn: FloatArray, top: int) -> BoolArray:
     return is_best
 
 
+def chances_top(drawn: FloatArray, top: int) -> FloatArray:
+    """Return how likely each model is among the `top` best, shape (models,).
+
+    Equal scores share the places.
+
+    >>> chances_top(np.array([[0.5, 0.5, 0.2], [0.5, 0.5, 0.9]]), 1).tolist()
+    [0.25, 0.25, 0.5]
+    """
+    above = drawn - np.partition(drawn, -top, axis=1)[:, -top, None]
+    is_above, is_level = above > EQUAL, np.abs(above) <= EQUAL
+    left = (top - is_above.sum(axis=1)) / is_level.sum(axis=1)
+    return np.asarray((is_above + is_level * left[:, None]).mean(axis=0))
+
+
 def normal(level: float) -> float:
     """Return the half width of an interval in standard errors."""
     from scipy.special import ndtri

@@ -15,12 +15,13 @@ from fewbench._threads import one_thread
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.algorithms.best_of_many import (
+    EQUAL,
     FIRST,
     LEAST_FIRST,
     Prospect,
     SourceAxes,
-    among_top,
     believe,
+    chances_top,
     first_items,
     normal,
 )
@@ -324,7 +325,7 @@ def _result(evaluation: Evaluation, planner: BestPlanner, ran: "RunResult") -> B
     names, scale, record = search.targets, scores.scale, evaluation.record
     look = planner.look(evaluation)
     expected, errors = look.beliefs.scores, look.beliefs.errors
-    in_top = among_top(look.drawn, search.top).mean(axis=0)
+    in_top = chances_top(look.drawn, search.top)
     half = normal(INTERVAL) * errors
     order = sorted(range(len(names)), key=lambda at: (-round(float(expected[at]), 9), names[at]))
     costs = costs_by_target(evaluation, names)
@@ -343,6 +344,7 @@ def _result(evaluation: Evaluation, planner: BestPlanner, ran: "RunResult") -> B
         )
         for at in order
     )
+    behind = np.abs(look.drawn - look.drawn[:, [order[search.top - 1]]]).max(axis=0)
     margin = search.margin / scale.span
     ranges = look.drawn.max(axis=1) - look.drawn.min(axis=1)
     is_settled = look.is_settled
@@ -358,9 +360,10 @@ def _result(evaluation: Evaluation, planner: BestPlanner, ran: "RunResult") -> B
     return BestResult(
         targets=candidates,
         top=search.top,
+        tied=tuple(names[at] for at in order[search.top :] if behind[at] <= EQUAL),
         margin=search.margin,
         chance=look.chance,
-        chance_alike=float((ranges <= margin + 1e-9).mean()),
+        chance_alike=float((ranges <= margin + EQUAL).mean()),
         level=search.level,
         is_settled=is_settled,
         ended=ended,

@@ -27,7 +27,7 @@ class Candidate(Frozen):
         What is expected of it, on the user's scale: the highest scores are partly luck, and are
         drawn towards the others.
     chance_top : float
-        Probability of being among the best `top`.
+        Probability of being among the best `top`; equal scores share it.
     items_run : int
     dropped_after : int, optional
         For a model that is surely none of the best: the number of answers of all models after which
@@ -54,6 +54,8 @@ class BestResult(Shown, Frozen):
         In the order of their scores.
     top : int
         How many best models are wanted: the first of the targets.
+    tied : tuple of str
+        Further models that surely have the same score as the last of these.
     margin : float
         On the user's scale; by how much another model may be better.
     chance : float
@@ -89,6 +91,7 @@ class BestResult(Shown, Frozen):
 
     targets: tuple[Candidate, ...]
     top: int
+    tied: tuple[str, ...] = ()
     margin: float
     chance: float
     chance_alike: float
@@ -142,11 +145,14 @@ class BestResult(Shown, Frozen):
     def _finding(self) -> str:
         """Return which is the best, of how many, how sure, and after how many answers."""
         n, unit = len(self.targets), Unit(self.scale)
-        names = some(self.winners, quotes=False)
-        if self.top == 1:
-            which = f"{names} is the best of {n:,}"
-        else:
+        names, others = some(self.winners, quotes=False), some(self.tied, quotes=False)
+        if self.top > 1:
             which = f"{names} are the best {self.top} of {n:,}"
+            which += f" ({self.winners[-1]} scores the same as {others})" if others else ""
+        elif others:
+            which = f"{names}, {others} share the best score of {n:,}"
+        else:
+            which = f"{names} is the best of {n:,}"
         within = ""
         if self.margin:
             it = "it" if self.top == 1 else "them"
@@ -166,7 +172,8 @@ class BestResult(Shown, Frozen):
             for one in self.targets[: self.top]
         ]
         if self.top == 1:
-            return f"It scores {scores[0]}; the interval is at {self.interval_level:.0%}."
+            who = "Each" if self.tied else "It"
+            return f"{who} scores {scores[0]}; the interval is at {self.interval_level:.0%}."
         of_each = some(
             (f"{name} {score}" for name, score in zip(self.winners, scores, strict=True)),
             quotes=False,
@@ -216,11 +223,15 @@ class BestResult(Shown, Frozen):
             ]
             for one in self.targets
         ]
+        shared = "equal scores share it."
+        alone = (
+            "at this point alone. The probability in the first line is lower, as the run was "
+            "looked at after every round."
+        )
         notes = [
             "Score: what is expected of the model. The highest scores are partly luck, and are "
             "drawn towards the others.",
-            f"{head[4][0]}: at this point alone. The probability in the first line is lower, as "
-            "the run was looked at after every round.",
+            f"{head[4][0]}: {shared if self.tied else alone}",
             "Dropped after: the answers of all models after which it ran no further item.",
         ]
         return Section("models", "Models", notes, tables=[Table("Models", head, rows, "a model")])

@@ -53,7 +53,7 @@ class Chance(Frozen):
     seen : float
         Probability that at least one of them is among the items that run again.
     proven : float
-        Probability that as many are as prove it.
+        Probability that as many are as prove it, if no answer of the rerun is better.
     """
 
     false_share: float
@@ -172,13 +172,17 @@ class Verification(Shown, Frozen):
                 f"those of all {NEIGHBORS} source models of the nearest scores. About 1 in "
                 f"{NEIGHBORS + 1} honest models does."
             )
+        note = (
+            f"Probabilities, if so many of the {submitted} are better than the model's, and no "
+            "answer of the rerun is better: each that is makes a proof rarer."
+        )
         rows = [[f"{c.false_share:.0%}", f"{c.seen:.0%}", f"{c.proven:.0%}"] for c in self.chances]
         head = [("False answers", True), ("At least one is seen", True), ("Proven", True)]
         sections.append(
             Section(
                 "chances",
                 "What the draw notices",
-                [f"Probabilities, if so many of the {submitted} are better than the model's."],
+                [note],
                 tables=[Table("What the draw notices", head, rows)],
                 facts={"Seed": str(self.seed)},
             )

@@ -153,10 +153,23 @@ class Unit:
         return f"{shown} pp" if self.is_share and shown != "–" else shown
 
     def differences(self, ends: _Ends | None) -> str:
-        """Return the ends of an interval of a difference; the difference alone if it is known."""
+        """Return the ends of an interval of a difference; the difference alone if it is known.
+
+        An end near 0 has up to two more digits, as its side of 0 decides.
+
+        >>> from types import SimpleNamespace as Ends
+        >>> Unit(Scale()).differences(Ends(low=0.0002, high=0.304))
+        '+0.02 to +30.4 pp'
+        """
         if ends is None or ends.low == ends.high:
             return self.difference(None if ends is None else ends.low)
-        return f"{self._number(ends.low, is_signed=True)} to {self.difference(ends.high)}"
+        low, high = (self._end(end) for end in (ends.low, ends.high))
+        return f"{low} to {high}{' pp' if self.is_share and high != '–' else ''}"
+
+    def _end(self, value: float) -> str:
+        plain = self._number(value, is_signed=True)
+        finer = (signed(value * self.factor, self.digits + more) for more in (0, 1, 2))
+        return next((text for text in finer if text.strip("0.")), plain)
 
     def _number(self, value: float | None, *, is_signed: bool = False, exact: bool = False) -> str:
         shown = math.nan if value is None else value * self.factor

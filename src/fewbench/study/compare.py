@@ -127,7 +127,7 @@ def compare(
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
-    listed = [budgets] if isinstance(budgets, int | str | np.integer) else list(budgets)
+    listed = [budgets] if isinstance(budgets, str | float | int | np.number) else list(budgets)
     counts = [count_items(budget, scores) for budget in listed]
     kinds = [split] if isinstance(split, str | SplitSettings) else split or ["random"]
     settings = [
