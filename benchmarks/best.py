@@ -208,7 +208,7 @@ INTRODUCTION = """Measured and written by `python benchmarks/best.py FOLDER --pa
 public tables (gsm: 137 models, 1,319 items of GSM8K; oll: 426 and 1,650 of the Open LLM
 Leaderboard; med: 82 and 1,000 of MedQA; mub: 102 and 2,000 of MMLU), 5, 20 or 100 at random or
 (*close*) next in rank, with 50 to 60 source models (*src*). *equal* and *reruns*: models that are
-equal in general. Searches may use up to 30 % of the answers."""
+equal in general. Searches may use up to 30 % of the answers. Stops of 100 models: 60 repeats."""
 
 
 def main():
