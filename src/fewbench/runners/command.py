@@ -95,8 +95,8 @@ def run_command(
     --------
     >>> import sys
     >>> from fewbench.testing import simulate
-    >>> line = "json.dumps({'item': json.loads(line)['item'], 'score': 1})"
-    >>> program = f"import json, sys; [print({line}) for line in sys.stdin]"
+    >>> answer = "json.dumps({'item': json.loads(line)['item'], 'score': 1})"
+    >>> program = f"import json, sys; [print({answer}, flush=True) for line in sys.stdin]"
     >>> benchmark = simulate(20, 60, seed=1).benchmark
     >>> found = run_command(benchmark, stop=8, command=[sys.executable, "-c", program])
     >>> [target.items_run for target in found.targets.values()]
