@@ -78,7 +78,7 @@ class RunStanding(Frozen):
     is_behind : bool
         Whether it is certainly behind, all pairs of runs together.
     chance_ahead : float or None
-        Probability that it is the best of these; None if it is not compared.
+        Probability that it is the best of these. None: it is not compared.
     """
 
     run: str
