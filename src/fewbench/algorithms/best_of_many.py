@@ -51,8 +51,8 @@ less .6 to .8; at 1%, of 20 random models, 5.4 and 2 to 4. The other half lets u
 on, so that the search ends."""
 LOOKS, FEW_MODELS = 1.3, 20
 """By how much errors count more as the leader is looked at after every round. With more models the
-lead of one is more often luck: then times the fourth root of their number over this. Among 100 models
-of the Open LLM Leaderboard, 74% of the stops are right without it, 91% with it (56 stops)."""
+lead of one is more often luck: then times the fourth root of their number over this. Among
+100 models of the Open LLM Leaderboard, 74% of the stops are right without it, and 91% with it."""
 FIRST = 8
 """Items that every model runs first, unless they are half of the budget."""
 LEAST_FIRST = 2
