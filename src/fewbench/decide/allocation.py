@@ -9,10 +9,10 @@ from fewbench.algorithms.best_of_many import (
     FEW_ITEMS,
     Beliefs,
     believe_estimates,
+    chances_top,
     share_out,
     steadied,
 )
-from fewbench.decide.simultaneous import EQUAL
 
 DRAWS = 20_000
 """Draws of all scores, for the probability of being among the best."""
@@ -80,12 +80,7 @@ def chances_of_top(beliefs: Beliefs, top: int) -> FloatArray:
     ...  for scores in (alike, apart)]
     [[0.4, 0.3, 0.3], [1.0, 0.0, 0.0]]
     """
-    drawn = beliefs.draw(np.random.default_rng(0), DRAWS)
-    n = drawn.shape[1]
-    last = np.partition(drawn, n - top, axis=1)[:, n - top, None]
-    above, level = drawn > last + EQUAL, np.abs(drawn - last) <= EQUAL
-    left = top - above.sum(axis=1, keepdims=True)
-    return np.asarray((above + level * left / level.sum(axis=1, keepdims=True)).mean(axis=0))
+    return chances_top(beliefs.draw(np.random.default_rng(0), DRAWS), top)
 
 
 def allocate(
