@@ -243,7 +243,6 @@ class Track(Shown, Frozen):
 
     def page(self) -> Page:
         """Return the best checkpoint, the scores by step, and what changed."""
-        best, last = self[self.best], self.points[-1]
         unit = Unit(self.scale)
         head = [("Checkpoint", False), ("Step", True), ("Score", True), ("Interval", True)]
         head += [] if self.fixed_items else [("In general", True)]
@@ -272,30 +271,12 @@ class Track(Shown, Frozen):
                 f"even all {self.items_total:,} items would not find such a change in 80% of "
                 "cases; more such questions would"
             )
-        shown = unit.score(best.score), probability(best.chance_best)
-        leading = [
-            point.checkpoint
-            for point in self.points
-            if (unit.score(point.score), probability(point.chance_best)) == shown
-        ]
-        names, estimated = ", ".join(leading), "" if best.is_known else "an estimated "
         about = "On exactly these items," if self.fixed_items else f"In general, {AS_MODELS}:"
-        if len(leading) == 1:
-            seen = f"{names} scores {estimated}{shown[0]}"
-            found = f"it is the best with probability {shown[1]}"
+        if self.runs:
+            answer, lesser = self._ahead(about, unit), list[str]()
         else:
-            seen = f"{names} score {estimated}{shown[0]} each"
-            found = f"they are the best with probability {shown[1]} each"
-        n = len(self.points)
-        luck = self.chosen.sentence(best.score, n, unit, fixed_items=self.fixed_items)
-        lesser = [luck] if luck and not self.runs else []
-        if last.checkpoint not in leading and not self.runs:
-            ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
-            score = unit.score(last.score)
-            score_or_ends = "all items ran" if last.is_known else ends
-            lesser.append(f"The last one, {last.checkpoint}, scores {score} ({score_or_ends}).")
-        lesser = [*self._courses(unit), *lesser]
-        lesser += average_notes(self.average)
+            answer, lesser = self._foremost(about, unit)
+        lesser = [*self._courses(unit), *lesser, *average_notes(self.average)]
         course = Section(
             "course",
             "Score by step",
@@ -307,11 +288,10 @@ class Track(Shown, Frozen):
             charts=[(drawn, lambda: tracked(self.curve(), unit))],
             tables=[Table("Checkpoints", head, rows, "a checkpoint")],
         )
-        answer = f"{on_these(self.items_total)}, {seen}" + f". {about} {found}" * bool(self.changes)
         return Page(
             "track",
             self.run or "A training run",
-            self._ahead(about, unit) if self.runs else answer,
+            answer,
             lesser,
             self.warnings,
             [
@@ -322,6 +302,33 @@ class Track(Shown, Frozen):
                 Section("basis", "What it rests on", facts=facts),
             ],
         )
+
+    def _foremost(self, about: str, unit: Unit) -> tuple[str, list[str]]:
+        """Return which checkpoint is the best, and what that and the last one are worth."""
+        best, last = self[self.best], self.points[-1]
+        shown = unit.score(best.score), probability(best.chance_best)
+        leading = [
+            point.checkpoint
+            for point in self.points
+            if (unit.score(point.score), probability(point.chance_best)) == shown
+        ]
+        names, estimated = ", ".join(leading), "" if best.is_known else "an estimated "
+        if len(leading) == 1:
+            seen = f"{names} scores {estimated}{shown[0]}"
+            found = f"it is the best with probability {shown[1]}"
+        else:
+            seen = f"{names} score {estimated}{shown[0]} each"
+            found = f"they are the best with probability {shown[1]} each"
+        n = len(self.points)
+        luck = self.chosen.sentence(best.score, n, unit, fixed_items=self.fixed_items)
+        lesser = [luck] if luck else []
+        if last.checkpoint not in leading:
+            ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
+            score = unit.score(last.score)
+            score_or_ends = "all items ran" if last.is_known else ends
+            lesser.append(f"The last one, {last.checkpoint}, scores {score} ({score_or_ends}).")
+        answer = f"{on_these(self.items_total)}, {seen}"
+        return answer + f". {about} {found}" * bool(self.changes), lesser
 
     def _courses(self, unit: Unit) -> list[str]:
         """Return a sentence for each run: whether it rises, and whether its last change is real."""
